@@ -1,0 +1,57 @@
+# `make help` lists everything. A fresh machine needs Python 3.11 or later and make.
+#   PYTHON=python3.12   the Python to create the environment with (default: the first that fits)
+#   VENV=.venv          where the environment is
+VENV   ?= .venv
+PYTHON ?=
+BIN    := $(VENV)/bin
+READY  := $(VENV)/ready
+# Imports resolve to the sources of this tree, also when the environment belongs to another one.
+SOURCES := PYTHONPATH=worker/src:operator/src
+PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format layers sizes words style types quick-tests requirements clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## index the standard library with workers going 0 -> n -> 0 (KEEP=1: stay up afterwards)
+	@$(BIN)/python examples/stdlib-index/demo.py $(if $(KEEP),--keep)
+
+test: $(READY) ## run every test, integration and chaos included
+	@$(PYTEST) tests
+
+check: layers sizes words style types quick-tests ## run every gate: layers, sizes, words, style, types, quick tests
+
+format: $(READY) ## rewrite the sources as `make style` wants them, as far as that can be done by machine
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+layers: $(READY) ## imports go downwards only, and third-party libraries have one door
+	@$(SOURCES) $(BIN)/lint-imports --no-logo --no-cache
+
+sizes: $(READY) ## files and functions stay within the size budget
+	@$(BIN)/python -m tests.architecture.sizes
+
+words: $(READY) ## one word per idea in every name
+	@$(BIN)/python -m tests.architecture.words
+
+style: $(READY) ## formatting and lint
+	@$(BIN)/ruff format --check --quiet --diff .
+	@$(BIN)/ruff check --quiet .
+
+types: $(READY) ## strict types
+	@$(BIN)/mypy
+
+quick-tests: $(READY) ## unit, contract, property and architecture tests
+	@$(PYTEST) tests/unit tests/contract tests/property tests/architecture
+
+requirements: $(READY) ## renew requirements/all.txt from the pyproject files (UPGRADE=1: newest versions)
+	@VENV=$(VENV) requirements/renew.sh $(if $(UPGRADE),--upgrade)
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis uv.lock
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements/all.txt worker/pyproject.toml operator/pyproject.toml requirements/environment.sh
+	@requirements/environment.sh $(VENV) $(PYTHON)

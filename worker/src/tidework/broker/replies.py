@@ -1,0 +1,113 @@
+"""Reads what the scripts return into values of the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from tidework.clock import from_ms
+from tidework.model.backlog import JobRecord, QueueLoad, QueueStats
+from tidework.model.fire import CronRecord, Verdict
+from tidework.model.job import FINISHED_STATES, JobState
+from tidework.model.lease import ClaimedJob, ExchangeReply
+from tidework.model.outcome import JobError
+
+
+def read_wait(ms: int) -> timedelta | None:
+    """A wait of the scripts: -1 = nothing known."""
+    return None if ms < 0 else timedelta(milliseconds=ms)
+
+
+def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
+    """See exchange.lua."""
+    _, due, ready, documents, refused, claimed = reply
+    return ExchangeReply(
+        claimed=tuple(
+            ClaimedJob(job_id.decode(), token, attempt, deliveries, losses, releases, body)
+            for job_id, attempt, deliveries, losses, releases, body in claimed
+        ),
+        refused=tuple(raw.decode() for raw in refused),
+        next_due=read_wait(due),
+        backlog=ready,
+        intake=documents,
+    )
+
+
+def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
+    """See get_job.lua."""
+    (name, body, priority, attempt, deliveries, losses, releases, cancel, due, changed, started) = (
+        reply[:11]
+    )
+    token, cron, detail = reply[11].decode(), reply[12].decode(), reply[13]
+    state = JobState(name.decode())
+    ended_well = state is JobState.SUCCEEDED
+    return JobRecord(
+        id=job_id,
+        state=state,
+        body=body,
+        priority=priority,
+        attempt=attempt,
+        deliveries=deliveries,
+        losses=losses,
+        releases=releases,
+        cancel_requested=bool(cancel) and state not in FINISHED_STATES,
+        available_at=None if due < 0 else from_ms(due),
+        changed_at=from_ms(changed),
+        started_at=from_ms(started) if started else None,
+        worker=token.rpartition(":")[0],
+        cron=cron,
+        result=json.loads(detail) if ended_well and detail else None,
+        error=JobError.decode(detail) if detail and not ended_well else None,
+    )
+
+
+def read_stats(reply: Sequence[Any]) -> QueueStats:
+    """See stats.lua."""
+    states = dict(zip(JobState, reply[:6], strict=True))
+    pairs = zip(reply[8::2], reply[9::2], strict=True)
+    return QueueStats(
+        states=states,
+        inbox=reply[6],
+        oldest_age=reply[7] / 1000,
+        counters={name.decode(): int(value) for name, value in pairs},
+    )
+
+
+def read_load(reply: Sequence[Any]) -> QueueLoad:
+    """See gather.lua."""
+    now, backlog, soon, in_flight, age, due, enqueued, holders, services = reply
+    return QueueLoad(
+        backlog=backlog,
+        due_soon=soon,
+        in_flight=in_flight,
+        busy_workers={
+            name.decode(): int(held) for name, held in zip(holders[::2], holders[1::2], strict=True)
+        },
+        oldest_age=age / 1000,
+        next_due=None if due < 0 else due,
+        enqueued=enqueued,
+        service_time={
+            task.decode(): float(ms) / 1000
+            for task, ms in zip(services[::2], services[1::2], strict=True)
+        },
+        now_ms=now,
+    )
+
+
+def read_cron(uid: str, reply: Sequence[Any]) -> CronRecord:
+    """See fragments/cron.lua."""
+    fingerprint, watermark, _, _, fire, job, run_now, held = (raw.decode() for raw in reply[:8])
+    counts = reply[8:12]
+    return CronRecord(
+        uid=uid,
+        fingerprint=fingerprint,
+        watermark=int(watermark),
+        verdicts=dict(zip(Verdict, counts, strict=True)),
+        active=tuple(raw.decode() for raw in reply[12:]),
+        held=held,
+        last_fire=int(fire) if fire else None,
+        last_job=job,
+        last_run_now=run_now,
+    )

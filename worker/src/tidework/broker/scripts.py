@@ -1,0 +1,103 @@
+"""Loads the Lua scripts: one state change per file, shared fragments composed in front.
+
+A script's header says what it takes, and the loader builds the preamble from it, so that no
+call site counts KEYS or ARGV by hand:
+
+    -- flags: allow-oom                 (optional)
+    -- keys: jobs ready counters        parts of the queue, become K.jobs, K.ready...
+    -- args: limit lease_ms ...         become A.limit...; numbers are converted where needed
+    -- uses: record waiting             files in scripts/fragments/, composed in this order
+
+``...`` at the end of args means that further values follow, from ARGV[A.rest] on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from tidework.broker.keys import QUEUE_PARTS, queue_key
+from tidework.model.identity import QueueName
+
+Value = str | bytes | int | float
+
+_HEADER = re.compile(r"^-- (flags|keys|args|uses): *(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A composed script. ``open_ended``: values may follow the named arguments."""
+
+    name: str
+    keys: tuple[str, ...]
+    args: tuple[str, ...]
+    open_ended: bool
+    text: str
+    sha: str
+
+    def keys_of(self, queue: QueueName) -> list[str]:
+        """KEYS for a call on ``queue``."""
+        return [queue_key(queue, part) for part in self.keys]
+
+    def argv(self, named: dict[str, Value], rest: Sequence[Value] = ()) -> list[Value]:
+        """ARGV in the header's order. Raises TypeError if the names are not exactly those."""
+        if tuple(named) != self.args and set(named) != set(self.args):
+            raise TypeError(f"{self.name}.lua takes {self.args}, got {tuple(named)}")
+        if rest and not self.open_ended:
+            raise TypeError(f"{self.name}.lua takes no further values")
+        return [*(named[name] for name in self.args), *rest]
+
+
+def _read(name: str) -> str:
+    return files("tidework.broker").joinpath("scripts", name).read_text(encoding="utf-8")
+
+
+def _header(text: str) -> dict[str, list[str]]:
+    return {name: words.split() for name, words in _HEADER.findall(text)}
+
+
+@cache
+def load_script(name: str) -> Script:
+    """Compose scripts/<name>.lua."""
+    own = _read(f"{name}.lua")
+    header = _header(own)
+    fragments = [_read(f"fragments/{part}.lua") for part in header.get("uses", [])]
+    keys = list(header.get("keys", []))
+    for fragment in fragments:
+        keys += [part for part in _header(fragment).get("keys", []) if part not in keys]
+    unknown = set(keys) - set(QUEUE_PARTS)
+    if unknown:
+        raise ValueError(f"{name}.lua names unknown keys: {sorted(unknown)}")
+    args = header.get("args", [])
+    open_ended = "..." in args
+    if open_ended:
+        args = args[: args.index("...")]
+    flags = header.get("flags", [])
+    shebang = f"#!lua flags={','.join(flags)}" if flags else "#!lua"
+    lines = [
+        shebang,
+        "local K = {" + ", ".join(f"{key}=KEYS[{i}]" for i, key in enumerate(keys, 1)) + "}",
+        "local A = {"
+        + ", ".join(
+            [f"{arg}=ARGV[{i}]" for i, arg in enumerate(args, 1)] + [f"rest={len(args) + 1}"]
+        )
+        + "}",
+        *fragments,
+        own,
+    ]
+    text = "\n".join(lines)
+    # SHA-1 is how EVALSHA names a script; nothing here rests on its strength.
+    sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    return Script(name, tuple(keys), tuple(args), open_ended, text, sha)
+
+
+def script_names() -> tuple[str, ...]:
+    """Every script of the package, sorted."""
+    folder = files("tidework.broker").joinpath("scripts")
+    return tuple(
+        sorted(f.name.removesuffix(".lua") for f in folder.iterdir() if f.name.endswith(".lua"))
+    )

@@ -1,0 +1,18 @@
+-- Cancelling: at once where the job waits, by request where it runs.
+local function cancel(id)
+  local r = load(id)
+  if not r then
+    if redis.call('HEXISTS', K.jobs, id) == 1 then return 'finished' end
+    return 'unknown'
+  end
+  if r.state == RUNNING then
+    r.cancel = 1
+    save(id, r)
+    return 'requested'
+  end
+  if r.state ~= WAITING then return 'finished' end
+  redis.call('ZREM', K.ready, id)
+  redis.call('ZREM', K.scheduled, id)
+  finish(id, r, CANCELLED, '')
+  return 'cancelled'
+end

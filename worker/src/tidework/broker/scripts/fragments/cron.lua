@@ -1,0 +1,38 @@
+-- keys: crons runs
+-- The record of one CronTask: fields <uid>/<name> of one hash.
+local FIELDS = {'fingerprint', 'watermark', 'decided', 'verdict', 'fire', 'job', 'run_now', 'held'}
+local VERDICTS = {'enqueued', 'skipped_overlap', 'missed_deadline', 'missed_catch_up'}
+
+local function read_cron(uid)
+  local names = {}
+  for _, field in ipairs(FIELDS) do names[#names + 1] = uid .. '/' .. field end
+  for _, verdict in ipairs(VERDICTS) do names[#names + 1] = uid .. '/' .. verdict end
+  local values = redis.call('HMGET', K.crons, unpack(names))
+  if not values[1] then return nil end
+  local cron = {}
+  for i, field in ipairs(FIELDS) do cron[field] = values[i] or '' end
+  for i, verdict in ipairs(VERDICTS) do cron[verdict] = tonumber(values[#FIELDS + i]) or 0 end
+  return cron
+end
+
+local function write_cron(uid, ...)
+  local pairs_given = {...}
+  for i = 1, #pairs_given, 2 do pairs_given[i] = uid .. '/' .. pairs_given[i] end
+  redis.call('HSET', K.crons, unpack(pairs_given))
+end
+
+local function forget_cron(uid)
+  local names = {}
+  for _, field in ipairs(FIELDS) do names[#names + 1] = uid .. '/' .. field end
+  for _, verdict in ipairs(VERDICTS) do names[#names + 1] = uid .. '/' .. verdict end
+  redis.call('HDEL', K.crons, unpack(names))
+end
+
+local function cron_reply(uid, cron)
+  local reply = {}
+  for i, field in ipairs(FIELDS) do reply[i] = cron[field] end
+  for _, verdict in ipairs(VERDICTS) do reply[#reply + 1] = cron[verdict] end
+  local runs = redis.call('ZRANGEBYLEX', K.runs, '[' .. uid .. '|', '(' .. uid .. '}')
+  for _, member in ipairs(runs) do reply[#reply + 1] = string.sub(member, #uid + 2) end
+  return reply
+end

@@ -1,0 +1,47 @@
+-- Work that time alone moves: due jobs and expired leases.
+local function promote(limit)
+  local due = redis.call('ZRANGEBYSCORE', K.scheduled, '-inf', now * 10 + 9, 'WITHSCORES',
+    'LIMIT', 0, limit)
+  for i = 1, #due, 2 do
+    local score = tonumber(due[i + 1])
+    redis.call('ZREM', K.scheduled, due[i])
+    make_ready(due[i], score % 10, math.floor(score / 10))
+  end
+  return #due / 2
+end
+
+local function reap(limit, poison_cap)
+  local given_back, buried = 0, 0
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.leases, '-inf', now, 'LIMIT', 0, limit)) do
+    local r = load(id)
+    local worker = worker_of(r.token)
+    count('reaped')
+    drop_lease(id, r)
+    if r.cancel == 1 then
+      finish(id, r, CANCELLED, '')
+      given_back = given_back + 1
+    else
+      local text = 'worker ' .. worker .. ' was lost while it held the job'
+      local detail = '{"type":"LeaseExpired","message":' .. cjson.encode(text) .. ',"cause":"lost"}'
+      if lose(id, r, detail, poison_cap) then
+        buried = buried + 1
+      else
+        given_back = given_back + 1
+      end
+    end
+  end
+  return given_back, buried
+end
+
+-- ms until the next due job or expiry, -1 if nothing is known.
+local function next_due()
+  local at = earliest_due()
+  local first = redis.call('ZRANGE', K.leases, 0, 0, 'WITHSCORES')
+  local expiry = tonumber(first[2])
+  if expiry then
+    expiry = math.max(expiry, reaping_held_until())
+    if not at or expiry < at then at = expiry end
+  end
+  if not at then return -1 end
+  return math.max(0, at - now)
+end

@@ -1,0 +1,76 @@
+-- keys: leases holders details succeeded dead cancelled crons runs
+-- The end of jobs, and what follows from it for the CronTask whose run it was.
+local ENDED = {[SUCCEEDED] = 'succeeded', [DEAD] = 'dead', [CANCELLED] = 'cancelled'}
+
+local function drop_lease(id, r)
+  redis.call('ZREM', K.leases, id)
+  local worker = worker_of(r.token)
+  if redis.call('HINCRBY', K.holders, worker, -1) <= 0 then redis.call('HDEL', K.holders, worker) end
+  r.token = ''
+end
+
+local function active_runs(cron)
+  local ids = {}
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', K.runs, '[' .. cron .. '|', '(' .. cron .. '}')) do
+    ids[#ids + 1] = string.sub(member, #cron + 2)
+  end
+  return ids
+end
+
+-- Replace held the next run until the last old one ended.
+local function end_run(cron, id)
+  redis.call('ZREM', K.runs, cron .. '|' .. id)
+  local held = redis.call('HGET', K.crons, cron .. '/held')
+  if not held then return end
+  if held == id then
+    redis.call('HDEL', K.crons, cron .. '/held')
+  elseif #active_runs(cron) == 1 then
+    redis.call('HDEL', K.crons, cron .. '/held')
+    redis.call('ZREM', K.scheduled, held)
+    local r = load(held)
+    r.available = now
+    r.changed = now
+    save(held, r)
+    make_ready(held, r.priority, now)
+  end
+end
+
+local function finish(id, r, state, detail)
+  r.state = state
+  r.changed = now
+  save(id, r)
+  redis.call('ZADD', K[ENDED[state]], now, id)
+  if detail ~= '' then
+    redis.call('HSET', K.details, id, detail)
+  elseif r.attempt + r.losses > 1 or r.releases > 0 then
+    redis.call('HDEL', K.details, id)
+  end
+  count(ENDED[state])
+  if r.cron ~= '' then end_run(r.cron, id) end
+end
+
+local function wait_again(id, r, available)
+  r.state = WAITING
+  r.available = available
+  r.changed = now
+  save(id, r)
+  if available > now then
+    make_scheduled(id, r.priority, available)
+  else
+    make_ready(id, r.priority, available)
+  end
+end
+
+-- True if that made the job a dead letter.
+local function lose(id, r, detail, poison_cap)
+  count('lost')
+  r.losses = r.losses + 1
+  r.attempt = r.attempt - 1
+  if r.losses >= poison_cap then
+    finish(id, r, DEAD, detail)
+    return true
+  end
+  redis.call('HSET', K.details, id, detail)
+  wait_again(id, r, r.available)
+  return false
+end

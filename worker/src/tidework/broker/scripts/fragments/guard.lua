@@ -1,0 +1,23 @@
+-- keys: guard
+-- Reaping stands still for one lease after the server was restarted or stood still itself:
+-- nobody could renew meanwhile, so an expired lease says nothing about its worker.
+-- Signs of life are whatever call stamps the guard; they come at least once a second while
+-- a leader keeps the queue, and every third of a lease while a worker holds one.
+local SHORTEST_GAP_MS = 3000
+
+local function stamp(lease_ms)
+  local found = redis.call('HMGET', K.guard, 'seen', 'hold', 'run')
+  local seen, hold = tonumber(found[1]), tonumber(found[2]) or 0
+  if not seen or now - seen >= 1000 or now < seen then
+    local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+    if seen and (run ~= found[3] or now - seen > math.max(lease_ms / 2, SHORTEST_GAP_MS)) then
+      hold = now + lease_ms
+    end
+    redis.call('HSET', K.guard, 'seen', now, 'hold', hold, 'run', run)
+  end
+  return now >= hold
+end
+
+local function reaping_held_until()
+  return tonumber(redis.call('HGET', K.guard, 'hold')) or 0
+end

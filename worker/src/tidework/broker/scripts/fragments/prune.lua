@@ -1,0 +1,35 @@
+-- keys: jobs records details tombstones succeeded dead cancelled
+-- Retention by time and by number, oldest end first, a bounded number per call.
+-- An id pruned within ten minutes of its end leaves a tombstone: enqueue stays idempotent.
+local TOMBSTONE_MS = 600000
+
+local function forget(ended, id, ended_at)
+  redis.call('ZREM', ended, id)
+  redis.call('HDEL', K.jobs, id)
+  redis.call('HDEL', K.records, id)
+  redis.call('HDEL', K.details, id)
+  if ended_at + TOMBSTONE_MS > now then
+    redis.call('ZADD', K.tombstones, ended_at + TOMBSTONE_MS, id)
+  end
+end
+
+local function prune(limit, keep_succeeded_ms, keep_dead_ms, keep_count)
+  redis.call('ZREMRANGEBYSCORE', K.tombstones, '-inf', now)
+  local pruned = 0
+  for ended, keep_ms in pairs({[K.succeeded] = keep_succeeded_ms, [K.cancelled] = keep_succeeded_ms,
+    [K.dead] = keep_dead_ms}) do
+    local surplus = redis.call('ZCARD', ended) - keep_count
+    if surplus > 0 or redis.call('ZCOUNT', ended, '-inf', now - keep_ms) > 0 then
+      local oldest = redis.call('ZRANGE', ended, 0, limit - pruned - 1, 'WITHSCORES')
+      for i = 1, #oldest, 2 do
+        local ended_at = tonumber(oldest[i + 1])
+        if (i + 1) / 2 > surplus and ended_at + keep_ms > now then break end
+        forget(ended, oldest[i], ended_at)
+        pruned = pruned + 1
+      end
+    end
+    if pruned >= limit then break end
+  end
+  count('pruned', pruned)
+  return pruned
+end

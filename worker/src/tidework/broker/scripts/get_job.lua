@@ -1,0 +1,21 @@
+-- Read-out: one job.
+-- keys: jobs details
+-- args: id
+-- uses: record
+-- Returns false, or {state, body, priority, attempt, deliveries, losses, releases, cancel,
+-- due ms (-1 = held), changed ms, started ms, token, cron, detail}.
+local body = redis.call('HGET', K.jobs, A.id)
+if not body then return false end
+local r = load(A.id)
+if not r then return false end
+local names = {[RUNNING] = 'running', [SUCCEEDED] = 'succeeded', [DEAD] = 'dead',
+  [CANCELLED] = 'cancelled'}
+local state = names[r.state]
+local available = r.available
+if not state then
+  local score = tonumber(redis.call('ZSCORE', K.scheduled, A.id))
+  state = score and 'scheduled' or 'ready'
+  if score == HELD then available = -1 end
+end
+return {state, body, r.priority, r.attempt, r.deliveries, r.losses, r.releases, r.cancel,
+  available, r.changed, r.started, r.token, r.cron, redis.call('HGET', K.details, A.id) or ''}

@@ -1,0 +1,9 @@
+-- Makes due jobs ready.
+-- flags: allow-oom
+-- keys: scheduled
+-- args: batch
+-- uses: now count record waiting guard finish due
+-- Returns their number.
+local promoted = promote(tonumber(A.batch))
+wake()
+return promoted

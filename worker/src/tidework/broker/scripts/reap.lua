@@ -1,0 +1,13 @@
+-- Takes back jobs whose lease ran out: ready again, cancelled, or dead at the poison cap.
+-- flags: allow-oom
+-- keys: leases
+-- args: batch lease_ms poison_cap
+-- uses: now count record waiting guard finish due
+-- Returns {given back, buried, next due ms}.
+local given_back, buried = 0, 0
+if stamp(tonumber(A.lease_ms)) then
+  given_back, buried = reap(tonumber(A.batch), tonumber(A.poison_cap))
+end
+wake()
+write_counts()
+return {given_back, buried, next_due()}

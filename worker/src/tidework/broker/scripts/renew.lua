@@ -1,0 +1,21 @@
+-- Extends leases to one full lease from now, where the token still holds.
+-- flags: allow-oom
+-- keys: leases
+-- args: lease_ms ...      groups of: id, token
+-- uses: now count record waiting documents guard finish due
+-- Returns {next due ms, documents, lost ids, ids whose cancellation is requested}.
+local lease_ms = tonumber(A.lease_ms)
+stamp(lease_ms)
+local lost, cancelling = {}, {}
+for i = A.rest, #ARGV, 2 do
+  local id = ARGV[i]
+  local packed = redis.call('HGET', K.records, id)
+  local r = packed and unpack_record(packed)
+  if not r or r.state ~= RUNNING or r.token ~= ARGV[i + 1] then
+    lost[#lost + 1] = id
+  else
+    redis.call('ZADD', K.leases, now + lease_ms, id)
+    if r.cancel == 1 then cancelling[#cancelling + 1] = id end
+  end
+end
+return {next_due(), documents(), lost, cancelling}

@@ -1,0 +1,11 @@
+-- Read-out: workers with presence.
+-- keys: presence seen
+-- Returns groups of: incarnation, seen ms, document.
+local found = {}
+local seen = redis.call('ZRANGE', K.seen, 0, -1, 'WITHSCORES')
+for i = 1, #seen, 2 do
+  found[#found + 1] = seen[i]
+  found[#found + 1] = tonumber(seen[i + 1])
+  found[#found + 1] = redis.call('HGET', K.presence, seen[i]) or '{}'
+end
+return found

@@ -1,0 +1,171 @@
+"""Every error that Tidework raises, in one tree.
+
+Foreign errors are translated at their door (redis in broker/, yaml in manifests) with ``from``.
+Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
+
+    TideworkError
+    ├── ConfigurationError        settings, command line, files
+    │   ├── ManifestError         a TaskQueue or CronTask document: file, line, field
+    │   └── AppImportError        the application does not import, or holds no Tidework app
+    ├── ScheduleError             a cron expression, an interval or a time zone
+    ├── EnvelopeError             a job document that cannot be accepted
+    ├── ParamsError               params that the task's signature refuses
+    ├── UnknownTaskError          no task of that name is registered
+    ├── JobNotFoundError          no job of that id (never enqueued, or past retention)
+    ├── JobFailedError            the awaited job is dead; carries its error
+    ├── JobCancelledError         the awaited job was cancelled
+    ├── WaitTimeoutError          the awaited job did not end in time
+    └── BrokerError
+        ├── BrokerUnavailableError   Redis cannot be reached, or does not answer
+        ├── BrokerRefusedError       Redis is too old, read-only, or refuses the credentials
+        ├── BrokerFullError          Redis is out of memory under noeviction
+        ├── LayoutError              the queue's layout version does not fit this client
+        ├── StaleRequestError        a later request of the same worker was already answered
+        └── StaleTermError           another leader holds a higher term
+"""
+
+from __future__ import annotations
+
+
+class TideworkError(Exception):
+    """Root of all errors of Tidework."""
+
+
+class ConfigurationError(TideworkError):
+    """A setting, option or file is wrong; the text says what, where and how to mend it."""
+
+
+class ManifestError(ConfigurationError):
+    """A document is wrong. ``line`` counts from 1; ``field`` is a dotted path."""
+
+    def __init__(self, reason: str, *, file: str, line: int | None = None, field: str = "") -> None:
+        self.reason = reason
+        self.file = file
+        self.line = line
+        self.field = field
+        place = file if line is None else f"{file}:{line}"
+        super().__init__(f"{place}: {field}: {reason}" if field else f"{place}: {reason}")
+
+
+class AppImportError(ConfigurationError):
+    """The application named by ``--app`` cannot be used."""
+
+
+class ScheduleError(TideworkError):
+    """A schedule is refused. ``position`` is the 0-based offset into ``expression``."""
+
+    def __init__(
+        self, expression: str, reason: str, *, hint: str = "", position: int | None = None
+    ) -> None:
+        self.expression = expression
+        self.reason = reason
+        self.hint = hint
+        self.position = position
+        where = "" if position is None else f" at position {position}"
+        tail = f"; {hint}" if hint else ""
+        super().__init__(f"schedule {expression!r}{where}: {reason}{tail}")
+
+
+class EnvelopeError(TideworkError):
+    """A job document is refused. ``field`` names the envelope field, '' the whole document."""
+
+    def __init__(self, reason: str, *, field: str = "") -> None:
+        self.reason = reason
+        self.field = field
+        super().__init__(f"{field}: {reason}" if field else reason)
+
+
+class ParamsError(TideworkError):
+    """The params do not fit the task's signature."""
+
+    def __init__(self, task: str, reason: str) -> None:
+        self.task = task
+        self.reason = reason
+        super().__init__(f"params of task {task!r}: {reason}")
+
+
+class UnknownTaskError(TideworkError):
+    """No task of this name is registered in the application."""
+
+    def __init__(self, task: str, known: tuple[str, ...] = ()) -> None:
+        self.task = task
+        self.known = known
+        has = ", ".join(sorted(known)) or "none"
+        super().__init__(f"unknown task {task!r}; this application has: {has}")
+
+
+class JobNotFoundError(TideworkError):
+    """No job of this id is known: never enqueued in this queue, or past retention."""
+
+    def __init__(self, job_id: str, queue: str) -> None:
+        self.job_id = job_id
+        self.queue = queue
+        super().__init__(
+            f"job {job_id!r} is not known in queue {queue!r}: never enqueued there, "
+            "or ended longer ago than the queue's retention"
+        )
+
+
+class JobFailedError(TideworkError):
+    """The job is a dead letter. ``kind``, ``reason`` and ``trace`` are those of its error."""
+
+    def __init__(self, job_id: str, kind: str, reason: str, trace: str = "") -> None:
+        self.job_id = job_id
+        self.kind = kind
+        self.reason = reason
+        self.trace = trace
+        super().__init__(f"job {job_id} is dead: {kind}: {reason}")
+
+
+class JobCancelledError(TideworkError):
+    """The job was cancelled."""
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        super().__init__(f"job {job_id} was cancelled")
+
+
+class WaitTimeoutError(TideworkError):
+    """The job did not end within the time given to wait for it. It goes on."""
+
+    def __init__(self, job_id: str, seconds: float, state: str) -> None:
+        self.job_id = job_id
+        self.seconds = seconds
+        self.state = state
+        super().__init__(f"job {job_id} is still {state} after {seconds:g} s")
+
+
+class BrokerError(TideworkError):
+    """Something between us and Redis."""
+
+
+class BrokerUnavailableError(BrokerError):
+    """Redis cannot be reached or does not answer in time. Worth another try."""
+
+
+class BrokerRefusedError(BrokerError):
+    """Redis answers but cannot serve: version, role, credentials, rights."""
+
+
+class BrokerFullError(BrokerError):
+    """Redis is at maxmemory under noeviction: new work is refused, running work may settle."""
+
+
+class LayoutError(BrokerError):
+    """The queue is of a layout that this client does not serve."""
+
+
+class StaleRequestError(BrokerError):
+    """A later request of the same worker incarnation was already answered."""
+
+
+class StaleTermError(BrokerError):
+    """The queue's stored term is higher than ours: another leader took over."""
+
+    def __init__(self, queue: str, term: int, stored: int) -> None:
+        self.queue = queue
+        self.term = term
+        self.stored = stored
+        super().__init__(
+            f"queue {queue}: term {term} is stale, term {stored} leads; this write was refused"
+        )

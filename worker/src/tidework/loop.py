@@ -1,0 +1,71 @@
+"""The one loop of the product.
+
+A Loop calls ``tick`` again and again; ``tick`` returns how long to wait before the next call.
+The wait ends early when the loop is nudged or stopped. An error in a tick does not end the loop if
+``tolerates`` names it: it is logged and the next tick comes after ``pause``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+logger = logging.getLogger(__name__)
+
+Tick = Callable[[], Awaitable[timedelta]]
+
+
+class Loop:
+    """Run ``tick`` until stopped.
+
+    name:      shown in logs
+    tick:      does one round, returns the wait until the next
+    tolerates: errors after which the loop goes on
+    pause:     the wait after such an error
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tick: Tick,
+        *,
+        tolerates: tuple[type[Exception], ...] = (),
+        pause: timedelta = timedelta(seconds=1),
+    ) -> None:
+        self.name = name
+        self._tick = tick
+        self._tolerates = tolerates
+        self._pause = pause
+        self._nudged = asyncio.Event()
+        self._stopping = False
+
+    def nudge(self) -> None:
+        """Have the next tick now."""
+        self._nudged.set()
+
+    def stop(self) -> None:
+        """End after the current tick."""
+        self._stopping = True
+        self._nudged.set()
+
+    async def run(self) -> None:
+        """Tick until stopped. Raises what a tick raises and ``tolerates`` does not name."""
+        while not self._stopping:
+            self._nudged.clear()
+            try:
+                wait = await self._tick()
+            except self._tolerates as error:
+                logger.warning("%s: %s", self.name, error)
+                wait = self._pause
+            if self._stopping:
+                return
+            await self._sleep(wait)
+
+    async def _sleep(self, wait: timedelta) -> None:
+        try:
+            async with asyncio.timeout(max(0.0, wait.total_seconds())):
+                await self._nudged.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,1 @@
+"""What keeps queues in order while nobody works on them."""

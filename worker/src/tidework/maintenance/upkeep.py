@@ -1,0 +1,95 @@
+"""Once a second, for every queue: promote due jobs, reap expired leases, prune past retention.
+
+Workers do the same in each of their exchanges; this is for the queues that have no worker just
+now. Each call does a bounded number of jobs; a queue in trouble does not keep the others waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tidework.broker.broker import Broker, UpkeepReply
+from tidework.errors import BrokerError
+from tidework.model.identity import QueueName
+
+logger = logging.getLogger(__name__)
+
+EVERY = timedelta(seconds=1)
+_AT_ONCE = 8
+
+# A call that moved so many jobs probably left some behind: come back at once.
+_MUCH = 100
+_SOON = timedelta(milliseconds=20)
+
+
+@dataclass(slots=True)
+class UpkeepCounters:
+    """Sums since the start; ``failures`` counts calls that Redis did not answer."""
+
+    rounds: int = 0
+    promoted: int = 0
+    reaped: int = 0
+    buried: int = 0
+    pruned: int = 0
+    failures: int = 0
+
+    def add(self, reply: UpkeepReply) -> None:
+        """Count what one call moved."""
+        self.promoted += reply.promoted
+        self.reaped += reply.reaped
+        self.buried += reply.buried
+        self.pruned += reply.pruned
+
+
+class Upkeep:
+    """``tick`` is for a Loop. ``queues`` is asked in every tick which queues to keep."""
+
+    def __init__(self, broker: Broker, queues: Callable[[], Collection[QueueName]]) -> None:
+        self.counters = UpkeepCounters()
+        self._broker = broker
+        self._queues = queues
+        self._troubled: set[QueueName] = set()
+
+    async def tick(self) -> timedelta:
+        """One call per queue; the wait to the next round."""
+        waiting = iter([*self._queues()])
+        much = False
+
+        async def take_turns() -> None:
+            nonlocal much
+            for queue in waiting:
+                reply = await self._keep(queue)
+                if reply is not None:
+                    much = much or max(reply.promoted, reply.reaped, reply.pruned) >= _MUCH
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(take_turns())
+        self.counters.rounds += 1
+        return _SOON if much else EVERY
+
+    async def _keep(self, queue: QueueName) -> UpkeepReply | None:
+        try:
+            reply = await self._broker.upkeep(queue)
+        except BrokerError as error:
+            self.counters.failures += 1
+            if queue not in self._troubled:
+                self._troubled.add(queue)
+                logger.warning("no upkeep of queue %s: %s", queue, error)
+            return None
+        if queue in self._troubled:
+            self._troubled.discard(queue)
+            logger.info("upkeep of queue %s goes on", queue)
+        self.counters.add(reply)
+        if reply.reaped or reply.buried:
+            logger.warning(
+                "queue %s: %d lost jobs run again, %d are dead letters",
+                queue,
+                reply.reaped,
+                reply.buried,
+            )
+        return reply

@@ -1,0 +1,1 @@
+"""Pure values: nothing here does I/O, reads a clock or knows Redis."""

@@ -1,0 +1,33 @@
+"""The job that runs in this context, for its own code to look at."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+
+from tidework.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentJob:
+    """deadline: when the hard timeout strikes, aware UTC."""
+
+    id: str
+    task: str
+    queue: str
+    namespace: str
+    attempt: int
+    max_attempts: int
+    deadline: datetime
+
+
+running_job: ContextVar[CurrentJob | None] = ContextVar("running_job", default=None)
+
+
+def current_job() -> CurrentJob:
+    """The running job. Raises ConfigurationError outside of one."""
+    found = running_job.get()
+    if found is None:
+        raise ConfigurationError("current_job() was called outside of a job")
+    return found

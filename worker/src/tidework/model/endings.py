@@ -1,0 +1,17 @@
+"""What a task raises to end its attempt on purpose: not errors, but instructions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+
+class Bury(Exception):  # noqa: N818 - an instruction of the task's author, not an error
+    """Make the job a dead letter now, whatever attempts are left. The text is its reason."""
+
+
+class Retry(Exception):  # noqa: N818 - an instruction of the task's author, not an error
+    """Count this attempt as failed and run again after ``delay`` (None: the task's policy)."""
+
+    def __init__(self, reason: str = "", *, delay: timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.delay = delay

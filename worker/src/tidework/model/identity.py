@@ -1,0 +1,103 @@
+"""Names: queues, jobs, workers. Each is checked once, here."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+
+from tidework.errors import ConfigurationError
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_TASK_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,199}")
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32, lower case
+
+
+def is_dns_label(text: str) -> bool:
+    """RFC 1123 label: what Kubernetes allows as the name of a namespace or TaskQueue."""
+    return _DNS_LABEL.fullmatch(text) is not None
+
+
+def is_job_id(text: str) -> bool:
+    """1 to 128 characters of A-Z a-z 0-9 _ . : - starting with a letter or digit."""
+    return _JOB_ID.fullmatch(text) is not None
+
+
+def is_task_name(text: str) -> bool:
+    """1 to 200 characters of A-Z a-z 0-9 _ . : / - starting with a letter or underscore."""
+    return _TASK_NAME.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class QueueName:
+    """A queue within a namespace; both parts are DNS labels."""
+
+    namespace: str
+    name: str
+
+    def __post_init__(self) -> None:
+        for part, text in (("namespace", self.namespace), ("queue", self.name)):
+            if not is_dns_label(text):
+                raise ConfigurationError(
+                    f"{part} {text!r} is not a DNS label: use at most 63 characters of "
+                    "a-z, 0-9 and '-', starting and ending with a letter or digit"
+                )
+
+    @classmethod
+    def parse(cls, text: str) -> QueueName:
+        """Read ``namespace/name``, as the registry stores it."""
+        namespace, _, name = text.partition("/")
+        return cls(namespace, name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class _IdSource:
+    """Time-ordered ids: 48 bits of milliseconds, then 80 random bits that count up within one."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the past: a forked child must not count on where its parent stood."""
+        self._lock = threading.Lock()
+        self._last_ms = 0
+        self._tail = 0
+
+    def take(self) -> str:
+        with self._lock:
+            ms = time.time_ns() // 1_000_000
+            if ms > self._last_ms:
+                self._last_ms = ms
+                self._tail = int.from_bytes(os.urandom(10), "big") >> 1
+            else:
+                self._tail += 1
+            value = (self._last_ms << 80) | self._tail
+        return _base32(value)
+
+
+def _base32(value: int) -> str:
+    characters = []
+    for _ in range(26):
+        characters.append(_ALPHABET[value & 31])
+        value >>= 5
+    return "".join(reversed(characters))
+
+
+_ids = _IdSource()
+os.register_at_fork(after_in_child=_ids.reset)
+
+
+def new_job_id() -> str:
+    """A new id of 26 characters (the layout of a ULID): ids sort by the time they were made."""
+    return _ids.take()
+
+
+def new_incarnation(worker: str) -> str:
+    """The name of one life of a worker process; a restarted worker is another incarnation."""
+    return f"{worker}.{secrets.token_hex(4)}"

@@ -1,0 +1,96 @@
+"""What the exchange carries: requests and replies between a worker and its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from tidework.model.outcome import Outcome
+
+LEASE = timedelta(seconds=12)
+RENEW_EVERY = timedelta(seconds=4)
+POISON_CAP = 3
+RELEASE_CAP = 20
+ANTI_STARVATION = 10
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """Bounds that the scripts apply.
+
+    lease:           time after which a claimed job that nobody renews is reaped
+    poison_cap:      losses after which a job is dead
+    release_cap:     releases after which the next one counts as an attempt
+    keep_succeeded, keep_dead: retention by time; keep_count: by number, per state
+    """
+
+    lease: timedelta = LEASE
+    poison_cap: int = POISON_CAP
+    release_cap: int = RELEASE_CAP
+    keep_succeeded: timedelta = timedelta(hours=1)
+    keep_dead: timedelta = timedelta(days=7)
+    keep_count: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """A job under a lease. ``body`` is the envelope as it was enqueued."""
+
+    id: str
+    token: str
+    attempt: int
+    deliveries: int
+    losses: int
+    releases: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The end of one attempt, for the exchange. Valid only with the token of the claim."""
+
+    id: str
+    token: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRequest:
+    """Settle and claim in one step.
+
+    sequence: counts the incarnation's exchanges with this queue, from 1; a resend repeats it
+    want:     how many jobs to claim at most
+    woken:    a wake-up marker was taken from the inbox and is to be removed from intake
+    served:   task -> (number of attempts that ran, their seconds in all) since the last exchange
+    """
+
+    incarnation: str
+    sequence: int
+    want: int
+    settlements: tuple[Settlement, ...] = ()
+    woken: bool = False
+    served: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeReply:
+    """claimed: under a lease from now on; refused: ids whose lease was lost (result refused);
+    next_due: wait until something becomes due or a lease runs out, None = nothing known;
+    backlog: ready jobs left; intake: documents that lie unvalidated in inbox or intake."""
+
+    claimed: tuple[ClaimedJob, ...]
+    refused: tuple[str, ...]
+    next_due: timedelta | None
+    backlog: int
+    intake: int
+
+
+@dataclass(frozen=True, slots=True)
+class RenewReply:
+    """lost: ids no longer ours; cancel: ids whose cancellation was requested."""
+
+    lost: tuple[str, ...]
+    cancel: tuple[str, ...]
+    next_due: timedelta | None
+    intake: int

@@ -1,0 +1,163 @@
+"""What a worker knows of a task: its name, its bounds and the shape of its params.
+
+TaskSpec is plain data (it travels from the template process to the supervisor as JSON);
+Signature holds the pydantic model made from the function's parameters.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from tidework.errors import ConfigurationError, ParamsError
+from tidework.model.identity import is_task_name
+from tidework.model.job import DEFAULT_PRIORITY
+from tidework.model.retry import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """A task without its code.
+
+    timeout: hard timeout of one attempt; None = the queue's hardTimeout
+    """
+
+    name: str
+    queue: str
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    timeout: timedelta | None = None
+    priority: int = DEFAULT_PRIORITY
+
+    def __post_init__(self) -> None:
+        if not is_task_name(self.name):
+            raise ConfigurationError(
+                f"task name {self.name!r}: use 1 to 200 characters of A-Z a-z 0-9 _ . : / -"
+            )
+        if self.timeout is not None and self.timeout <= timedelta(0):
+            raise ConfigurationError(f"task {self.name}: the timeout has to be above 0")
+        if not 0 <= self.priority <= 9:
+            raise ConfigurationError(f"task {self.name}: the priority has to be 0 (first) to 9")
+
+    def to_document(self) -> dict[str, Any]:
+        """Plain JSON data; durations in seconds."""
+        return {
+            "name": self.name,
+            "queue": self.queue,
+            "priority": self.priority,
+            "timeout_seconds": None if self.timeout is None else self.timeout.total_seconds(),
+            "max_attempts": self.retry.max_attempts,
+            "delays_seconds": [delay.total_seconds() for delay in self.retry.delays],
+            "factor": self.retry.factor,
+            "max_delay_seconds": self.retry.max_delay.total_seconds(),
+            "jitter": self.retry.jitter,
+        }
+
+    @classmethod
+    def from_document(cls, found: Mapping[str, Any]) -> TaskSpec:
+        """Read what ``to_document`` wrote."""
+        seconds = found["timeout_seconds"]
+        return cls(
+            name=found["name"],
+            queue=found["queue"],
+            priority=found["priority"],
+            timeout=None if seconds is None else timedelta(seconds=seconds),
+            retry=RetryPolicy(
+                max_attempts=found["max_attempts"],
+                delays=tuple(timedelta(seconds=s) for s in found["delays_seconds"]),
+                factor=found["factor"],
+                max_delay=timedelta(seconds=found["max_delay_seconds"]),
+                jitter=found["jitter"],
+            ),
+        )
+
+
+class Signature:
+    """Turns call arguments into JSON params and JSON params back into arguments.
+
+    Raises ConfigurationError for a function that cannot be a task (positional-only parameters).
+    """
+
+    def __init__(self, task: str, function: Callable[..., Any]) -> None:
+        self._task = task
+        self._signature = inspect.signature(function)
+        self._open = False
+        fields: dict[str, Any] = {}
+        hints = get_type_hints(function, include_extras=True)
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                self._open = True
+                continue
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+                raise ConfigurationError(
+                    f"task {task!r}: parameter {parameter} has no name on the wire; "
+                    "params travel as a JSON object, so make it a plain named parameter"
+                )
+            default = ... if parameter.default is parameter.empty else parameter.default
+            # Prefixed: a parameter may be called 'schema' or 'model_config'.
+            fields[f"p_{name}"] = (hints.get(name, Any), default)
+        self._names = tuple(fields)
+        config = ConfigDict(
+            extra="allow" if self._open else "forbid",
+            alias_generator=_without_prefix,
+            arbitrary_types_allowed=False,
+        )
+        try:
+            self._model: type[BaseModel] = create_model(task, __config__=config, **fields)
+        except Exception as error:
+            raise ConfigurationError(
+                f"task {task!r}: a parameter's type cannot be checked by pydantic: {error}"
+            ) from error
+
+    def to_params(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """JSON-ready params. Raises ParamsError as a call with these arguments would fail."""
+        try:
+            bound = self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise ParamsError(self._task, str(error)) from error
+        given = {name: value for name, value in bound.items() if name in self._signature.parameters}
+        if self._open:
+            catch_all = next(
+                p.name
+                for p in self._signature.parameters.values()
+                if p.kind is inspect.Parameter.VAR_KEYWORD
+            )
+            given |= given.pop(catch_all, {})
+        checked = self._validate(given)
+        try:
+            dumped = checked.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        except Exception as error:
+            raise ParamsError(self._task, f"not JSON data: {error}") from error
+        return dumped
+
+    def to_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Keyword arguments for the function. Raises ParamsError naming each wrong parameter."""
+        checked = self._validate(params)
+        arguments = {
+            _without_prefix(name): getattr(checked, name)
+            for name in self._names
+            if name in checked.model_fields_set
+        }
+        return arguments | (checked.model_extra or {})
+
+    def json_schema(self) -> dict[str, Any]:
+        """JSON Schema of the params."""
+        return self._model.model_json_schema()
+
+    def _validate(self, given: Mapping[str, Any]) -> BaseModel:
+        try:
+            return self._model.model_validate(given)
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(str(part) for part in fault['loc']) or 'params'}: {fault['msg']}"
+                for fault in error.errors(include_url=False)
+            )
+            raise ParamsError(self._task, faults) from error
+
+
+def _without_prefix(name: str) -> str:
+    return name.removeprefix("p_")

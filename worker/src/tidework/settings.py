@@ -1,0 +1,110 @@
+"""Settings: frozen objects, read from TIDEWORK_* variables, validated before anything starts."""
+
+from __future__ import annotations
+
+import socket
+from datetime import timedelta
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from tidework.errors import ConfigurationError
+from tidework.model.identity import is_dns_label
+from tidework.model.lease import LEASE, POISON_CAP, RELEASE_CAP, QueueLimits
+
+LogFormat = Literal["auto", "human", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class _Frozen(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="TIDEWORK_", frozen=True, extra="ignore")
+
+    @classmethod
+    def load(cls, **given: Any) -> Self:
+        """Given values win over the environment; None counts as not given.
+
+        Raises ConfigurationError that names each variable or option at fault.
+        """
+        try:
+            return cls(**{name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            faults = []
+            for fault in error.errors(include_url=False):
+                name = str(fault["loc"][0]) if fault["loc"] else ""
+                option = name.replace("_", "-")
+                faults.append(
+                    f"--{option} / TIDEWORK_{name.upper()}: {fault['msg']} (got {fault['input']!r})"
+                )
+            raise ConfigurationError("; ".join(faults)) from error
+
+
+class Settings(_Frozen):
+    """What every program needs: where Redis is, which namespace, how to log."""
+
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    namespace: str = "default"
+    log_format: LogFormat = "auto"
+    log_level: LogLevel = "info"
+
+    @field_validator("namespace")
+    @classmethod
+    def _namespace(cls, found: str) -> str:
+        if not is_dns_label(found):
+            raise ValueError("use a DNS label: a-z, 0-9 and '-', at most 63 characters")
+        return found
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_url(cls, found: str) -> str:
+        if not found.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("use redis://HOST:PORT/DB, rediss://... (TLS) or unix://PATH")
+        return found
+
+
+class WorkerSettings(Settings):
+    """What a worker needs besides. Durations are seconds, memory is MiB.
+
+    recycle_jobs, recycle_memory_mib: a child is replaced after so many jobs, or above so much
+    PSS, always between two jobs. probe_port 0 = any free port, None = no probes.
+    """
+
+    app: str = ""
+    queue: tuple[str, ...] = ("default",)
+    slots: int = Field(default=1, ge=1, le=1000)
+    worker_name: str = Field(default_factory=socket.gethostname)
+    hard_timeout_seconds: float = Field(default=600.0, gt=0)
+    max_grace_seconds: float = Field(default=3600.0, gt=0)
+    unknown_task_grace_seconds: float = Field(default=600.0, ge=0)
+    recycle_jobs: int = Field(default=1000, ge=1)
+    recycle_memory_mib: int = Field(default=128, ge=16)
+    probe_host: str = "127.0.0.1"
+    probe_port: int | None = Field(default=None, ge=0, le=65535)
+    lease_seconds: float = Field(default=LEASE.total_seconds(), ge=0.2)
+    poison_cap: int = Field(default=POISON_CAP, ge=1)
+    release_cap: int = Field(default=RELEASE_CAP, ge=1)
+    keep_succeeded_seconds: float = Field(default=3600.0, gt=0)
+    keep_dead_seconds: float = Field(default=7 * 86400.0, gt=0)
+    keep_count: int = Field(default=10_000, ge=1)
+
+    @property
+    def lease(self) -> timedelta:
+        """Time after which a job of a dead worker is reaped."""
+        return timedelta(seconds=self.lease_seconds)
+
+    @property
+    def grace(self) -> timedelta:
+        """How long a drain waits for running jobs: the hard timeout and 10 s, capped."""
+        return timedelta(seconds=min(self.hard_timeout_seconds + 10, self.max_grace_seconds))
+
+    @property
+    def limits(self) -> QueueLimits:
+        """The bounds that the scripts apply."""
+        return QueueLimits(
+            lease=self.lease,
+            poison_cap=self.poison_cap,
+            release_cap=self.release_cap,
+            keep_succeeded=timedelta(seconds=self.keep_succeeded_seconds),
+            keep_dead=timedelta(seconds=self.keep_dead_seconds),
+            keep_count=self.keep_count,
+        )

@@ -1,0 +1,93 @@
+"""Admission: what to do with a claimed job before any child sees it. Pure.
+
+The envelope is parsed here, once and no further than needed: the child checks the rest.
+A task that we do not know, or an envelope newer than this program, is left to another worker
+(a rolling upgrade is under way) for a while, then buried.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from tidework.model.job import ENVELOPE_VERSION
+from tidework.model.lease import ClaimedJob
+from tidework.model.outcome import JobError, Outcome
+from tidework.model.task import TaskSpec
+from tidework.worker.version import version
+
+FIRST_UNKNOWN_DELAY = timedelta(seconds=1)
+MAX_UNKNOWN_DELAY = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Bounds of a claimed job: hard timeout in seconds, attempts in all."""
+
+    spec: TaskSpec
+    timeout: float
+    max_attempts: int
+
+
+def admit(
+    claimed: ClaimedJob,
+    specs: Mapping[str, TaskSpec],
+    *,
+    now: float,
+    hard_timeout: float,
+    unknown_grace: float,
+) -> Admission | Outcome:
+    """What a child has to be told of the job; or its Outcome if no child can run it.
+
+    specs: the application's tasks; now: Unix seconds; hard_timeout, unknown_grace: seconds
+    """
+    try:
+        envelope = json.loads(claimed.body)
+        task = envelope["task"]
+        layout = envelope.get("v", ENVELOPE_VERSION)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"the stored envelope cannot be read: {type(error).__name__}: {error}"
+        return Outcome.bury(JobError("EnvelopeError", reason, cause="invalid"))
+    if isinstance(layout, int) and layout > ENVELOPE_VERSION:
+        reason = f"the envelope has version {layout}, this worker reads up to {ENVELOPE_VERSION}"
+        return _wait_for_another(claimed, envelope, reason, now, unknown_grace)
+    spec = specs.get(task) if isinstance(task, str) else None
+    if spec is None:
+        known = ", ".join(sorted(specs)) or "none"
+        reason = f"unknown task {task!r}; this application has: {known}"
+        return _wait_for_another(claimed, envelope, reason, now, unknown_grace)
+    bounds = [hard_timeout]
+    if spec.timeout is not None:
+        bounds.append(spec.timeout.total_seconds())
+    if (own := _number(envelope, "timeout")) is not None:
+        bounds.append(own)
+    attempts = _number(envelope, "max_attempts")
+    return Admission(
+        spec, min(bounds), spec.retry.max_attempts if attempts is None else int(attempts)
+    )
+
+
+def _wait_for_another(
+    claimed: ClaimedJob, envelope: Mapping[str, Any], reason: str, now: float, grace: float
+) -> Outcome:
+    """Release it for a worker that knows more, as in a rolling upgrade; bury it after the grace."""
+    since = max(
+        (at for name in ("created_at", "available_at") if (at := _number(envelope, name))),
+        default=now,
+    )
+    if now - since > grace:
+        text = f"{reason}; no worker knew it for {grace:g} s; worker tidework {version()}"
+        return Outcome.bury(JobError("UnknownTaskError", text, cause="unknown_task"))
+    # Bounded exponent: releases are capped by the queue, not here.
+    delay = FIRST_UNKNOWN_DELAY * 2 ** min(claimed.releases, 10)
+    return Outcome.release(min(delay, MAX_UNKNOWN_DELAY))
+
+
+def _number(envelope: Mapping[str, Any], name: str) -> float | None:
+    found = envelope.get(name)
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        return found
+    return None

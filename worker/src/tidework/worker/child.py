@@ -1,0 +1,198 @@
+"""The program of a slot's child process: read a job, run it, report.
+
+It ends when the supervisor closes the pipe, with its parent (the template), or by a verdict.
+A job that was sent ahead starts only with its permit, which the supervisor may have taken back.
+The report of an end waits for the next start when that job is already here: one write for both.
+Started fresh (``python -m tidework.worker.child``) where the template must not fork.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import NoReturn
+
+from tidework.errors import ConfigurationError
+from tidework.logs import configure_logs
+from tidework.model.identity import QueueName
+from tidework.model.outcome import Outcome
+from tidework.settings import LogFormat, LogLevel
+from tidework.worker import frames, process
+from tidework.worker.execution import Execution
+
+_CHUNK = 65536
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildConfig:
+    """What template and children have to know; travels as JSON."""
+
+    app: str
+    worker: str
+    namespace: str
+    queues: tuple[str, ...]
+    log_format: LogFormat
+    log_level: LogLevel
+
+    def to_json(self) -> str:
+        """For the command line of a fresh child."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> ChildConfig:
+        """Read what ``to_json`` wrote."""
+        found = json.loads(text)
+        return cls(**{**found, "queues": tuple(found["queues"])})
+
+    def queue_names(self) -> tuple[QueueName, ...]:
+        """The worker's queues in the order in which frames count them."""
+        return tuple(QueueName(self.namespace, name) for name in self.queues)
+
+    def configure_logs(self) -> None:
+        """As the supervisor's."""
+        configure_logs(self.log_format, self.log_level, worker=self.worker)
+
+
+class Child:
+    """Serves one pipe until it is closed.
+
+    pipe:    the child's end of the socket pair
+    permits: read end of the pipe of permits, non-blocking
+    attempt: runs a job to its end
+    """
+
+    def __init__(
+        self, pipe: socket.socket, permits: int, attempt: Callable[[frames.JobFrame], Outcome]
+    ) -> None:
+        self._pipe = pipe
+        self._permits = permits
+        self._attempt = attempt
+        self._buffer = frames.FrameBuffer()
+        self._jobs: deque[frames.JobFrame] = deque()
+        self._reports: list[bytes] = [frames.ready_frame()]
+        self._permit = 0
+        self._open = True
+
+    def serve(self) -> None:
+        """Run jobs until the supervisor closes the pipe."""
+        while (job := self._next_job()) is not None:
+            began = time.monotonic()
+            self._reports.append(frames.started_frame(job.number, began))
+            self._report()
+            outcome = self._attempt(job)
+            ended = frames.ended_frame(job.number, outcome, time.monotonic() - began)
+            self._reports.append(ended)
+
+    def _next_job(self) -> frames.JobFrame | None:
+        while self._open:
+            while self._jobs:
+                job = self._jobs.popleft()
+                if not job.ahead or self._may_start(job.number):
+                    return job
+            if not self._read(socket.MSG_DONTWAIT):
+                self._report()
+                self._read(0)
+        return None
+
+    def _may_start(self, number: int) -> bool:
+        """Take the job's permit. False: the supervisor took it back, and the job with it."""
+        while self._permit < number:
+            try:
+                permit = os.read(self._permits, frames.PERMIT.size)
+            except BlockingIOError:
+                return False
+            if not permit:
+                return False
+            (self._permit,) = frames.PERMIT.unpack(permit)
+        # A higher number is the permit of a later job: this one's was taken back.
+        return self._permit == number
+
+    def _read(self, flags: int) -> bool:
+        """Take in what has arrived. False if there is nothing and ``flags`` forbid to wait."""
+        try:
+            data = self._pipe.recv(_CHUNK, flags)
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            data = b""
+        if not data:
+            self._open = False
+            return True
+        self._jobs.extend(frames.JobFrame.decode(payload) for payload in self._buffer.feed(data))
+        return True
+
+    def _report(self) -> None:
+        if self._reports:
+            reports = b"".join(self._reports)
+            self._reports.clear()
+            try:
+                self._pipe.sendall(reports)
+            except ConnectionError:
+                self._open = False
+
+
+def settle_in(parent: int) -> None:
+    """Make this process a child that ends with its parent and adopts what its jobs leave."""
+    os.setsid()
+    process.die_with_parent(parent)
+    process.become_subreaper()
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_DFL)
+    # A handler, not SIG_IGN: programs that a task starts inherit the latter.
+    signal.signal(signal.SIGINT, _disregard)
+
+
+def _disregard(_number: int, _frame: object) -> None:
+    """Ctrl-C is the supervisor's to answer."""
+
+
+def serve_and_exit(pipe: socket.socket, permits: int, execution: Execution) -> NoReturn:
+    """Serve until told to end. Exit handlers belong to the template and do not run here."""
+    code = 70
+    try:
+        pipe.setblocking(True)
+        Child(pipe, permits, execution.run).serve()
+        code = 0
+    except BaseException:
+        logger.exception("the child process failed")
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                code = code or 70
+        os._exit(code)
+
+
+def main(argv: Sequence[str]) -> NoReturn:
+    """Entry of a fresh child: descriptors of the pipe and permits, pid of the parent, config."""
+    from tidework.app import load_app
+
+    pipe = socket.socket(fileno=int(argv[1]))
+    permits = int(argv[2])
+    for descriptor in (pipe.fileno(), permits):
+        os.set_inheritable(descriptor, False)
+    settle_in(int(argv[3]))
+    config = ChildConfig.from_json(argv[4])
+    config.configure_logs()
+    try:
+        app = load_app(config.app)
+    except ConfigurationError as error:
+        logger.error("%s", error)
+        sys.exit(2)
+    serve_and_exit(pipe, permits, Execution(app.tasks, config.queue_names()))
+
+
+if __name__ == "__main__":
+    main(sys.argv)

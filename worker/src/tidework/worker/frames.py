@@ -1,0 +1,158 @@
+"""Frames: what travels between the supervisor and its processes.
+
+A frame is a 4-byte big-endian length and a payload. Between supervisor and child the payload is
+a packed head whose first byte is its kind, then raw bytes (an envelope, a result): the supervisor
+never re-encodes a job. Between supervisor and template the payload is one JSON object.
+Times are seconds of the machine's monotonic clock, which all processes share.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from tidework.model.outcome import Outcome, OutcomeKind
+
+MAX_FRAME = 64 * 1024 * 1024
+PERMIT = struct.Struct(">I")
+"""A permit is the number of a job that was sent ahead: who reads it from the pipe owns the job."""
+
+_LENGTH = struct.Struct(">I")
+_JOB = struct.Struct(">I?HIId")  # number, ahead, queue, attempt, max_attempts, timeout
+_STARTED = struct.Struct(">cId")
+_ENDED = struct.Struct(">cIcdd")
+_READY = b"H"
+_KINDS = {kind.value.encode(): kind for kind in OutcomeKind}
+_LETTERS = {kind: letter for letter, kind in _KINDS.items()}
+
+
+class FrameError(Exception):
+    """The bytes are no frame of ours: the process at the other end is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFrame:
+    """A job on its way into a child.
+
+    number:  counts the frames of this child, from 1
+    ahead:   sent while another job was in the child: it may start only with its permit
+    queue:   index into the worker's queues
+    attempt, max_attempts: of this run; timeout: seconds; body: the envelope
+    """
+
+    number: int
+    ahead: bool
+    queue: int
+    attempt: int
+    max_attempts: int
+    timeout: float
+    body: bytes
+
+    def encode(self) -> bytes:
+        """The frame with its length."""
+        head = _JOB.pack(
+            self.number, self.ahead, self.queue, self.attempt, self.max_attempts, self.timeout
+        )
+        return b"".join((_LENGTH.pack(len(head) + len(self.body)), head, self.body))
+
+    @classmethod
+    def decode(cls, payload: bytes) -> JobFrame:
+        """Read a payload. Raises FrameError."""
+        try:
+            return cls(*_JOB.unpack_from(payload), payload[_JOB.size :])
+        except struct.error as error:
+            raise FrameError(f"a job frame of {len(payload)} bytes is too short") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The child waits for its first job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The child is about to call the task. ``at``: monotonic seconds."""
+
+    number: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The attempt is over after ``seconds``."""
+
+    number: int
+    outcome: Outcome
+    seconds: float
+
+
+Report = Ready | Started | Ended
+
+
+def ready_frame() -> bytes:
+    """The frame of Ready."""
+    return _LENGTH.pack(1) + _READY
+
+
+def started_frame(number: int, at: float) -> bytes:
+    """The frame of Started."""
+    return _LENGTH.pack(_STARTED.size) + _STARTED.pack(b"S", number, at)
+
+
+def ended_frame(number: int, outcome: Outcome, seconds: float) -> bytes:
+    """The frame of Ended."""
+    head = _ENDED.pack(b"E", number, _LETTERS[outcome.kind], outcome.delay.total_seconds(), seconds)
+    return b"".join((_LENGTH.pack(len(head) + len(outcome.detail)), head, outcome.detail))
+
+
+def decode_report(payload: bytes) -> Report:
+    """Read what a child reports. Raises FrameError."""
+    kind = payload[:1]
+    try:
+        if kind == b"S":
+            _, number, at = _STARTED.unpack(payload)
+            return Started(number, at)
+        if kind == b"E":
+            _, number, letter, delay, seconds = _ENDED.unpack_from(payload)
+            outcome = Outcome(_KINDS[letter], payload[_ENDED.size :], timedelta(seconds=delay))
+            return Ended(number, outcome, seconds)
+    except (struct.error, KeyError, ValueError, OverflowError) as error:
+        raise FrameError(f"a report that cannot be read: {error}") from error
+    if kind == _READY:
+        return Ready()
+    raise FrameError(f"a report of unknown kind {kind!r}")
+
+
+def document_frame(document: Mapping[str, Any]) -> bytes:
+    """A JSON object as a frame, for the template's control socket."""
+    payload = json.dumps(document, separators=(",", ":")).encode()
+    return _LENGTH.pack(len(payload)) + payload
+
+
+class FrameBuffer:
+    """Cuts a stream of bytes into payloads."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The payloads that ``data`` completes. Raises FrameError for an absurd length."""
+        rest = self._rest
+        rest += data
+        found = []
+        start = 0
+        while len(rest) - start >= 4:
+            (length,) = _LENGTH.unpack_from(rest, start)
+            if length > MAX_FRAME:
+                raise FrameError(f"a frame of {length} bytes, the limit is {MAX_FRAME}")
+            end = start + 4 + length
+            if end > len(rest):
+                break
+            found.append(bytes(rest[start + 4 : end]))
+            start = end
+        del rest[:start]
+        return found

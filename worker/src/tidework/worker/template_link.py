@@ -1,0 +1,187 @@
+"""The supervisor's side of the template process: start it, order children, hear of their ends.
+
+Everything that happens is told to a TemplateEvents, in the order in which it happened; a child's
+end always comes after its start. The link never waits for the template.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tidework.model.task import TaskSpec
+from tidework.worker import frames, process
+from tidework.worker.child import ChildConfig
+
+_CHUNK = 65536
+_MAX_DESCRIPTORS = 64
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What the template says once the application is imported.
+
+    threads: names of the threads that forbid to fork
+    """
+
+    specs: Mapping[str, TaskSpec]
+    threads: tuple[str, ...]
+
+
+class TemplateEvents(Protocol):
+    """Who is told what the template reports."""
+
+    def on_hello(self, hello: Hello) -> None:
+        """The application is imported; children may be ordered."""
+
+    def on_import_failed(self, reason: str) -> None:
+        """The application does not import."""
+
+    def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
+        """A child runs. The pidfd is the receiver's to close."""
+
+    def on_child_refused(self, key: int, reason: str) -> None:
+        """The system does not give us another process."""
+
+    def on_child_ended(self, pid: int, code: int | None) -> None:
+        """A child has ended and was reaped; code as in process.reap_leader."""
+
+    def on_template_ended(self, code: int | None) -> None:
+        """The template has ended: so do its children."""
+
+
+class TemplateLink:
+    """One template process at a time."""
+
+    def __init__(self, config: ChildConfig, events: TemplateEvents) -> None:
+        self._config = config
+        self._events = events
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._buffer = frames.FrameBuffer()
+        self._descriptors: deque[int] = deque()
+        self._ended = asyncio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running template."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start a template. Its hello, its failure or its end follows as an event."""
+        self._ended.clear()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        command = [sys.executable, "-m", "tidework.worker.template", str(theirs.fileno())]
+        command += [str(os.getpid()), self._config.to_json()]
+        with theirs:
+            # A session of its own: Ctrl-C on the terminal is for the supervisor alone.
+            self._process = subprocess.Popen(
+                command,
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self._control = ours
+        self._buffer = frames.FrameBuffer()
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._read)
+
+    def order_child(self, key: int, pipe: int, permits: int) -> bool:
+        """Have a child started on these descriptors, which the caller keeps and may close.
+
+        False if the template is not there to do it, or does not listen.
+        """
+        if self._control is None:
+            return False
+        try:
+            socket.send_fds(self._control, [frames.document_frame({"key": key})], [pipe, permits])
+        except OSError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End the template at once; its children die with it."""
+        if self._process is not None:
+            process.kill(self._process.pid, None)
+
+    def close(self) -> None:
+        """Have the template end by itself."""
+        self._close_control()
+
+    def reap(self) -> None:
+        """Look whether the template has ended; to be called at SIGCHLD."""
+        running = self._process
+        if running is None:
+            return
+        try:
+            code = process.reap_leader(running.pid)
+        except ChildProcessError:
+            code = -1
+        if code is None:
+            return
+        running.returncode = code
+        self._process = None
+        self._read()  # what it said last
+        self._close_control()
+        self._ended.set()
+        self._events.on_template_ended(code)
+
+    async def wait_ended(self) -> None:
+        """Wait until the template that was started last has been reaped."""
+        if self._process is not None:
+            await self._ended.wait()
+
+    def _close_control(self) -> None:
+        if self._control is not None:
+            asyncio.get_running_loop().remove_reader(self._control.fileno())
+            self._control.close()
+            self._control = None
+        while self._descriptors:
+            os.close(self._descriptors.popleft())
+
+    def _read(self) -> None:
+        control = self._control
+        while control is not None and control is self._control:
+            try:
+                data, descriptors, _, _ = socket.recv_fds(control, _CHUNK, _MAX_DESCRIPTORS)
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                data, descriptors = b"", []
+            if not data:
+                self._close_control()
+                # It closed its end but may live on: whoever cannot be ordered is of no use.
+                self.kill()
+                return
+            for descriptor in descriptors:
+                os.set_inheritable(descriptor, False)
+                self._descriptors.append(descriptor)
+            for payload in self._buffer.feed(data):
+                self._tell(json.loads(payload))
+
+    def _tell(self, report: Mapping[str, Any]) -> None:
+        match report["op"]:
+            case "hello":
+                specs = [TaskSpec.from_document(found) for found in report["tasks"]]
+                by_name = {spec.name: spec for spec in specs}
+                self._events.on_hello(Hello(by_name, tuple(report["threads"])))
+            case "failed":
+                self._events.on_import_failed(report["error"])
+            case "started":
+                pidfd = self._descriptors.popleft() if report["pidfd"] else None
+                self._events.on_child_started(report["key"], report["pid"], pidfd)
+            case "refused":
+                self._events.on_child_refused(report["key"], report["reason"])
+            case "ended":
+                self._events.on_child_ended(report["pid"], report["code"])
