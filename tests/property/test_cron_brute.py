@@ -58,26 +58,35 @@ def minutes_around(zone: str, day: str) -> Minutes:
     return Minutes.of(zone, middle - timedelta(days=1), middle + timedelta(days=2))
 
 
-def fires_of(schedule: CronSchedule, minutes: Minutes) -> list[datetime]:
-    return schedule.between(minutes.start, minutes.end, limit=10_000)
+def jump_of(minutes: Minutes) -> datetime:
+    [(instant, _)] = minutes.jumps()
+    return instant
 
 
 @pytest.mark.parametrize("dst", DstPolicy)
 @pytest.mark.parametrize(("zone", "day"), WINDOWS)
 def test_every_minute_around_a_change(zone: str, day: str, dst: DstPolicy) -> None:
+    """All fires forwards; the last one up to moments before, within and after what is repeated."""
     minutes = minutes_around(zone, day)
+    jump = jump_of(minutes)
+    moments = [jump + number * 10 * MINUTE for number in range(-1, 14)] + [minutes.end]
     for expression in EXPRESSIONS:
         schedule = parse_cron(expression, time_zone=zone, dst=dst)
         expected = minutes.fires(expression, once=dst is DstPolicy.ONCE)
-        assert fires_of(schedule, minutes) == expected, expression
+        assert schedule.between(minutes.start, minutes.end, limit=10_000) == expected, expression
+        for moment in moments:
+            last = max((fire for fire in expected if fire <= moment), default=None)
+            assert schedule.latest(moment, minutes.start) == last, (expression, moment)
 
 
 def test_the_windows_hold_what_they_are_for() -> None:
-    """A window without a jump of the clock would prove nothing."""
-    jumps = {minutes_around(zone, day).jump for zone, day in WINDOWS}
-    assert timedelta(0) not in jumps
-    assert timedelta(days=1) in jumps
-    assert min(jumps) < timedelta(0)
+    """One jump each, in both directions, from a quarter of an hour to a whole day."""
+    jumps = [minutes_around(zone, day).jumps() for zone, day in WINDOWS]
+    assert all(len(each) == 1 for each in jumps)
+    sizes = {size for [(_, size)] in jumps}
+    assert {timedelta(hours=1), timedelta(hours=-1), timedelta(hours=-2)} < sizes
+    assert max(sizes) == timedelta(days=1)
+    assert timedelta(minutes=15) in sizes
 
 
 def element(low: int, high: int) -> st.SearchStrategy[str]:
@@ -123,13 +132,13 @@ def parsed(expression: str, zone: str, dst: DstPolicy) -> CronSchedule | None:
     window=st.sampled_from(WINDOWS),
     expression=expressions(),
     dst=st.sampled_from(DstPolicy),
-    hours=st.integers(0, 71),
+    lead=st.one_of(st.integers(-150, 150), st.integers(-1440, 1440)),
     late=st.timedeltas(timedelta(0), timedelta(minutes=2)),
 )
 def test_any_expression_around_a_change(
-    window: tuple[str, str], expression: str, dst: DstPolicy, hours: int, late: timedelta
+    window: tuple[str, str], expression: str, dst: DstPolicy, lead: int, late: timedelta
 ) -> None:
-    """Forwards from any instant, and backwards to it, a bounded number of fires each."""
+    """Forwards and backwards from any instant, most of them within hours of the jump."""
     zone, day = window
     minutes = minutes_around(zone, day)
     expected = minutes.fires(expression, once=dst is DstPolicy.ONCE)
@@ -137,7 +146,7 @@ def test_any_expression_around_a_change(
     if schedule is None:
         assert expected == []
         return
-    moment = minutes.start + timedelta(hours=hours) + late
+    moment = jump_of(minutes) + lead * MINUTE + late
     later = [fire for fire in expected if fire > moment]
     assert schedule.between(moment, minutes.end, limit=60) == later[:60]
     last = max((fire for fire in expected if fire <= moment), default=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 MINUTE = timedelta(minutes=1)
@@ -55,11 +56,13 @@ class Minutes:
             instant += MINUTE
         return cls(start, end, minutes)
 
-    @property
-    def jump(self) -> timedelta:
-        """By how much the clock moved more than time did."""
-        first, last = self.minutes[0], self.minutes[-1]
-        return (last.wall - first.wall) - (last.instant - first.instant)
+    def jumps(self) -> list[tuple[datetime, timedelta]]:
+        """When the clock jumped, and by how much."""
+        return [
+            (after.instant, after.wall - before.wall - MINUTE)
+            for before, after in pairwise(self.minutes)
+            if after.wall - before.wall != MINUTE
+        ]
 
     def fires(self, expression: str, *, once: bool) -> list[datetime]:
         """The fires in (start, end] of five fields of digits, ``*``, ``?``, ``-``, ``/``, ``,``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -40,14 +40,20 @@ FIRES_PER_TRIP = 500
 _MS = timedelta(milliseconds=1)
 
 
-def connect(url: str, limits: QueueLimits | None = None) -> RedisBroker:
-    """A broker for programs with an event loop. No I/O before the first call."""
+LimitsOf = Callable[[QueueName], QueueLimits]
+
+
+def connect(url: str, limits: QueueLimits | LimitsOf | None = None) -> RedisBroker:
+    """A broker for programs with an event loop. No I/O before the first call.
+
+    limits: the bounds of every queue, or a function that knows those of each.
+    """
     return RedisBroker(AsyncTransport(url), limits)
 
 
-def connect_blocking(url: str, limits: QueueLimits | None = None) -> RedisBroker:
+def connect_blocking(url: str) -> RedisBroker:
     """A broker whose coroutines never suspend: run them with ``transport.drive``."""
-    return RedisBroker(BlockingTransport(url), limits)
+    return RedisBroker(BlockingTransport(url))
 
 
 def _due_ms(job: Job) -> Value:
@@ -57,9 +63,10 @@ def _due_ms(job: Job) -> Value:
 class RedisBroker:
     """Implements Broker over a Transport."""
 
-    def __init__(self, transport: Transport, limits: QueueLimits | None = None) -> None:
+    def __init__(self, transport: Transport, limits: QueueLimits | LimitsOf | None = None) -> None:
         self.transport = transport
-        self._limits = limits or QueueLimits()
+        same = QueueLimits() if limits is None else limits
+        self._limits_of: LimitsOf = same if callable(same) else lambda _: same
         self._opened: set[QueueName] = set()
 
     def _call(
@@ -163,7 +170,7 @@ class RedisBroker:
             rest.append(outcome.detail)
         for task, (count, seconds) in request.served.items():
             rest += (task, count, seconds * 1000)
-        limits = self._limits
+        limits = self._limits_of(queue)
         reply = await self._run(
             "exchange",
             queue,
@@ -193,7 +200,7 @@ class RedisBroker:
     ) -> RenewReply:
         rest = [value for lease in leases for value in lease]
         due, documents, lost, cancel = await self._run(
-            "renew", queue, rest, lease_ms=self._limits.lease // _MS
+            "renew", queue, rest, lease_ms=self._limits_of(queue).lease // _MS
         )
         return RenewReply(
             lost=tuple(raw.decode() for raw in lost),
@@ -226,7 +233,7 @@ class RedisBroker:
     # -- upkeep -------------------------------------------------------------------------------
 
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
-        limits = self._limits
+        limits = self._limits_of(queue)
         promoted, reaped, pruned = await self.transport.run_all(
             [
                 self._call("promote", queue, batch=BATCH),

@@ -4,6 +4,9 @@ redis-py resends silently by default, and its timeouts are its own; both are set
 no silent resend, 5 s per reply, and a connection of its own for the blocking take. Whoever
 resends does so knowingly, with a request that is idempotent by a token.
 
+A server that forgot a script gets its text by EVAL, which keeps it: SCRIPT LOAD is refused by a
+server that is out of memory, when settling has to go on.
+
 Two transports have the same methods. The blocking one never suspends, so that the same
 coroutines serve programs without an event loop (see ``drive``).
 """
@@ -86,7 +89,10 @@ def _address(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return parts.path
-    return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
+    try:
+        return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
+    except ValueError as error:
+        raise ConfigurationError(f"the Redis URL is wrong: {error}") from error
 
 
 class _Door:
@@ -97,14 +103,16 @@ class _Door:
         self._url = url
 
     def _options(self, timeout_s: float) -> dict[str, Any]:
-        return {
+        options = {
             "socket_timeout": timeout_s,
             "socket_connect_timeout": REPLY_TIMEOUT_S,
-            "socket_keepalive": True,
             "health_check_interval": 0,
             "protocol": 2,
             "client_name": "tidework",
         }
+        if not self._url.startswith("unix:"):
+            options["socket_keepalive"] = True
+        return options
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -186,8 +194,7 @@ class AsyncTransport(_Door):
             try:
                 return await self._execute("EVALSHA", script.sha, len(keys), *keys, *argv)
             except NoScriptError:
-                await self._client.script_load(script.text)
-                return await self._execute("EVALSHA", script.sha, len(keys), *keys, *argv)
+                return await self._execute("EVAL", script.text, len(keys), *keys, *argv)
 
     async def _execute(self, *words: Value) -> Any:
         return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]
@@ -197,13 +204,10 @@ class AsyncTransport(_Door):
             if not self._checked:
                 await self._check()
             results = await self._pipeline(calls)
-            missing = [i for i, found in enumerate(results) if isinstance(found, NoScriptError)]
-            if missing:
-                for text in {calls[i][0].text for i in missing}:
-                    await self._client.script_load(text)
-                again = await self._pipeline([calls[i] for i in missing])
-                for i, found in zip(missing, again, strict=True):
-                    results[i] = found
+            for i, found in enumerate(results):
+                if isinstance(found, NoScriptError):
+                    script, keys, argv = calls[i]
+                    results[i] = await self._execute("EVAL", script.text, len(keys), *keys, *argv)
             _raise_first(results)
             return results
 
@@ -270,8 +274,7 @@ class BlockingTransport(_Door):
             try:
                 return self._execute("EVALSHA", script.sha, len(keys), *keys, *argv)
             except NoScriptError:
-                self._client.script_load(script.text)
-                return self._execute("EVALSHA", script.sha, len(keys), *keys, *argv)
+                return self._execute("EVAL", script.text, len(keys), *keys, *argv)
 
     def _execute(self, *words: Value) -> Any:
         return self._client.execute_command(*words)  # type: ignore[no-untyped-call]

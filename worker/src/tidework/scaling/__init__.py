@@ -1,4 +1,4 @@
-"""Load in, replicas and the reason out: pure, and the same in `tidework dev` and in the operator."""
+"""Load in, replicas and the reason out: pure, the same for `tidework dev` and the operator."""
 
 from __future__ import annotations
 

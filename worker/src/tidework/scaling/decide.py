@@ -1,13 +1,14 @@
 """The decision: how many replicas a queue gets now. A pure function, called about once a second.
 
-1. The load asks for a count (demand.py). Within ``tolerance`` of the current one it asks for that.
+1. The load asks for a count (demand.py), within minReplicas and maxReplicas. Within ``tolerance``
+   of the current one it asks for that.
 2. Windows: shrinking follows the highest recommendation of scaleDown's window, growth the lowest of
    scaleUp's. 3. Policies bound the step (rate.py).
 4. Zero, with minReplicas 0: the last replica goes only after ``idleSeconds`` in a row in which
    nothing waited, ran, was due soon or was known ahead. Then the window of 2. is not asked, so that
    it does not come on top; the policies of 3. are.
-5. Within minReplicas and maxReplicas, at once. Draining replicas count against maxReplicas.
-6. Busy replicas are never taken away.
+5. A count outside minReplicas and maxReplicas is mended at once, whatever 2. and 3. say. Draining
+   replicas count against maxReplicas. 6. Busy replicas are never taken away.
 A load that cannot be read is no empty queue: the count is held, see ``_hold``.
 """
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from tidework.model.backlog import QueueLoad
 from tidework.scaling import rate
 from tidework.scaling.decision import Decision, Limit, ScalingInput
-from tidework.scaling.demand import Demand, weigh
+from tidework.scaling.demand import ROUNDING, Demand, weigh
 from tidework.scaling.history import History
 
 
@@ -31,8 +32,9 @@ class _Trace:
     limits: list[Limit] = field(default_factory=list)
 
     def note(self, limit: Limit, words: str) -> None:
-        self.limits.append(limit)
-        self.words.append(words)
+        if limit not in self.limits:
+            self.limits.append(limit)
+            self.words.append(words)
 
 
 def decide(given: ScalingInput) -> Decision:
@@ -45,14 +47,13 @@ def decide(given: ScalingInput) -> Decision:
     since = (given.now if history.idle_since is None else history.idle_since) if idle else None
     history = replace(history, idle_since=since, failing_since=None)
     trace = _Trace([demand.words])
-    target = _within_tolerance(demand, given, trace)
+    target = _within_bounds(_within_tolerance(demand, given, trace), given, trace)
+    count = target
     if not _goes_to_zero(given, history):
-        count = _stabilize(target, given, history, trace)
-    else:
-        count = target
+        count = _stabilize(count, given, history, trace)
     count = _limit_rate(count, given, history, trace)
     count = _keep_last(count, given, history, trace)
-    drain_to = _bound(count, given, trace)
+    drain_to = _leave_room(_within_bounds(count, given, trace), given, trace)
     return Decision(
         replicas=_keep_busy(drain_to, given, trace),
         wanted=min(max(demand.replicas, given.min_replicas), given.max_replicas),
@@ -106,9 +107,9 @@ def _goes_to_zero(given: ScalingInput, history: History) -> bool:
 def _within_tolerance(demand: Demand, given: ScalingInput, trace: _Trace) -> int:
     """As the HPA: no change while the ratio of demand to count is close to 1."""
     current, tolerance = given.replicas, given.scaling.tolerance
-    if current == 0 or demand.replicas == current:
+    if current in (0, demand.replicas):
         return demand.replicas
-    if abs(demand.exact / current - 1) > tolerance:
+    if abs(demand.exact / current - 1) > tolerance + ROUNDING:
         return demand.replicas
     trace.words.append(f"within the tolerance of {tolerance:g} around {current}")
     return current
@@ -141,31 +142,36 @@ def _limit_rate(count: int, given: ScalingInput, history: History, trace: _Trace
     else:
         return count
     if allowed != count:
-        trace.note(limit, f"{bound.words} allows {allowed}")
+        trace.note(limit, f"{bound.words}: {allowed}")
     return allowed
 
 
 def _keep_last(count: int, given: ScalingInput, history: History, trace: _Trace) -> int:
     """The last replica stays until the queue has been idle for long enough."""
-    if count > 0 or given.replicas == 0 or given.min_replicas > 0 or _goes_to_zero(given, history):
+    if given.replicas == 0 or given.min_replicas > 0 or _goes_to_zero(given, history):
         return count
     idle = _idle_seconds(given, history)
-    if idle is None:
+    if idle is not None:
+        # Told also while a window keeps more than the last one: this is what ends first, or last.
+        trace.note(Limit.IDLE_COUNTDOWN, f"idle for {idle:.0f} of {given.scaling.idle_seconds} s")
+    elif count == 0:
         soon = 0 if given.load is None else given.load.due_soon
-        words = f"{soon} due soon, the last replica stays"
-    else:
-        words = f"idle for {idle:.0f} of {given.scaling.idle_seconds} s, the last replica stays"
-    trace.note(Limit.IDLE_COUNTDOWN, words)
-    return 1
+        trace.note(Limit.IDLE_COUNTDOWN, f"{soon} due soon, the last replica stays")
+    return max(1, count)
 
 
-def _bound(count: int, given: ScalingInput, trace: _Trace) -> int:
+def _within_bounds(count: int, given: ScalingInput, trace: _Trace) -> int:
     if count < given.min_replicas:
         count = given.min_replicas
         trace.note(Limit.MIN_REPLICAS, f"minReplicas asks for {count}")
     if count > given.max_replicas:
         count = given.max_replicas
         trace.note(Limit.MAX_REPLICAS, f"maxReplicas allows {count}")
+    return count
+
+
+def _leave_room(count: int, given: ScalingInput, trace: _Trace) -> int:
+    """No growth into the places of replicas that are still draining."""
     draining = given.states.draining
     room = max(given.replicas, given.max_replicas - draining)
     if count > room:

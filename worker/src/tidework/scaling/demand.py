@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from tidework.manifests import Scaling
 from tidework.model.backlog import QueueLoad
 
-# What floating point adds to a whole number of replicas must not cost one more.
-_ROUNDING = 1e-9
+# What floating point adds must not cost a replica.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Demand:
     @property
     def replicas(self) -> int:
         """Whole replicas, rounded up."""
-        return max(0, math.ceil(self.exact - _ROUNDING))
+        return max(0, math.ceil(self.exact - ROUNDING))
 
 
 def weigh(load: QueueLoad, slots: int, scaling: Scaling, prescale: int) -> Demand:

@@ -33,7 +33,7 @@ class Phase(Enum):
 class CronEntry:
     """The scheduler's own view of one CronTask.
 
-    changed:   when this spec was first seen; resumed: the same for an end of suspension
+    changed:   when this fingerprint was first seen; resumed: when a suspension was seen to end
     watermark: last decided second as far as known, None before the first admission
     first:     first undecided fire, once armed
     """

@@ -43,6 +43,8 @@ class QueueScheduler:
     ) -> None:
         self.queue = queue
         self.term: int | None = None
+        self._last_term = 0
+        self._led_since = clock.now()
         self._broker = broker
         self._clock = clock
         self._counters = counters
@@ -54,10 +56,6 @@ class QueueScheduler:
     def cleared(self) -> bool:
         """Has the last CronTask left, from the mirror too?"""
         return self._mirrored and not self._documents
-
-    def find(self, uid: str) -> CronEntry | None:
-        """The entry of a CronTask."""
-        return self._agenda.entries.get(uid)
 
     def accept(self, specs: Mapping[str, CronSpec], now: datetime) -> None:
         """Fire these from now on and no others. What did not change goes on undisturbed."""
@@ -85,10 +83,9 @@ class QueueScheduler:
             entry.resumed = now
         if entry.fingerprint != spec.fingerprint:
             entry.fingerprint = spec.fingerprint
-            entry.gap = None
+            entry.changed = now
+            entry.first = entry.gap = None
         entry.spec = spec
-        entry.changed = now
-        entry.first = None
 
     def follow(self, term: int | None) -> None:
         """Serve under this term; None: stand by."""
@@ -96,6 +93,9 @@ class QueueScheduler:
             return
         self.term = term
         self._mirrored = False
+        if term is not None and term != self._last_term:
+            self._last_term = term
+            self._led_since = self._clock.now()
         self._agenda.put_all(Phase.IDLE if term is None else Phase.ADMIT)
 
     async def serve(self) -> None:
@@ -165,7 +165,8 @@ class QueueScheduler:
             last = max(moment for moment in known if moment is not None)
             return to_unix(min(last, now))
         if record.fingerprint != entry.fingerprint:
-            return to_unix(now)
+            # Not now: after a lost attempt that would swallow the fires since the first one.
+            return to_unix(max(entry.changed, self._led_since))
         # Suspended and resumed while Redis was away: the record never learned of it.
         if entry.resumed is not None and record.watermark < to_unix(entry.resumed):
             return to_unix(entry.resumed)

@@ -94,9 +94,12 @@ def _obstacle(spec: CronSpec, record: CronRecord | None, found: Circumstances) -
     if found.trouble:
         return f"Redis cannot be used: {found.trouble}"
     if rules.next(found.now) is None:
-        if rules.end is not None and rules.schedule.next(found.now) is not None:
-            return f"finished: endTime {rules.end.isoformat()} has passed"
-        return "finished: its schedule has no further fire time"
+        if rules.end is None:
+            return "finished: its schedule has no further fire time"
+        when = rules.end.isoformat()
+        if found.now > rules.end:
+            return f"finished: endTime {when} has passed"
+        return f"finished: its schedule has no further fire time until endTime {when}"
     if not found.led:
         return f"this scheduler stands by; the leader of queue {spec.queue} fires it"
     if rules.start is not None and found.now < rules.start:

@@ -13,26 +13,15 @@ import logging
 import os
 import socket
 from collections import deque
-from enum import StrEnum
 from typing import Protocol
 
 from tidework.worker import frames, process
 from tidework.worker.held import HeldJob
+from tidework.worker.verdicts import Verdict
 
 _CHUNK = 262144
 
 logger = logging.getLogger(__name__)
-
-
-class Verdict(StrEnum):
-    """Why the supervisor kills a child."""
-
-    TIMEOUT = "timeout"
-    CANCELLED = "cancelled"
-    LEASE_LOST = "lease_lost"
-    HANDED_BACK = "handed_back"
-    BROKEN = "broken"
-    UNANSWERED = "unanswered"
 
 
 class ChildEvents(Protocol):

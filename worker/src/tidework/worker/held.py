@@ -39,11 +39,8 @@ class JobSource(Protocol):
     def take_back(self, jobs: Sequence[HeldJob]) -> None:
         """These were on their way into a child and did not start."""
 
-    def flush(self) -> None:
-        """A slot has nothing to do: settle now, and claim."""
-
     def on_capacity(self) -> None:
-        """A slot is free for whoever is hungry."""
+        """A slot has nothing to do: settle now, and claim if hungry."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,5 @@
 -- Read-out: what is known of one CronTask's fires.
+-- flags: no-writes
 -- keys: crons
 -- args: uid
 -- uses: cron

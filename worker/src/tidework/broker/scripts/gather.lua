@@ -1,4 +1,5 @@
 -- Read-out: the load of a queue, for the autoscaler.
+-- flags: no-writes
 -- keys: leases holders services counters
 -- args: horizon_ms
 -- uses: now record count waiting documents oldest

@@ -1,4 +1,5 @@
 -- Read-out: one job.
+-- flags: no-writes
 -- keys: jobs details
 -- args: id
 -- uses: record

@@ -1,4 +1,5 @@
 -- Read-out: a page of job ids of one state.
+-- flags: no-writes
 -- keys: ready scheduled leases succeeded dead cancelled
 -- args: state start limit
 -- Returns ids, one more than asked for if the list goes on.

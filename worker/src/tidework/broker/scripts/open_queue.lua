@@ -1,4 +1,5 @@
 -- Makes a queue known: writes the layout on first sight.
+-- flags: allow-oom
 -- keys: meta
 -- args: layout
 -- Returns {layout of the queue, least layout that a client has to serve}.

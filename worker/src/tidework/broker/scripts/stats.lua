@@ -1,4 +1,5 @@
 -- Read-out: lengths and counters.
+-- flags: no-writes
 -- keys: leases succeeded dead cancelled counters
 -- uses: now record count waiting documents oldest
 -- Returns {scheduled, ready, running, succeeded, dead, cancelled, documents, oldest age ms,

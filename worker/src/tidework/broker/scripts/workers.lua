@@ -1,4 +1,5 @@
 -- Read-out: workers with presence.
+-- flags: no-writes
 -- keys: presence seen
 -- Returns groups of: incarnation, seen ms, document.
 local found = {}

@@ -1,0 +1,1 @@
+"""The command line. Each group of commands is a module; what they do lies below in the layers."""

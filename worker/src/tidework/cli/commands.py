@@ -1,0 +1,142 @@
+"""The root of the command line, and the commands that run for long: worker, scheduler, dev."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tidework.cli import crons, jobs, queues
+from tidework.cli.options import log_options, namespace_option, redis_option
+from tidework.settings import Settings, WorkerSettings
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(version_of("tidework"), prog_name="tidework")
+def root() -> None:
+    """Workers that rise and fall with the backlog."""
+
+
+root.add_command(jobs.enqueue)
+root.add_command(jobs.job)
+root.add_command(jobs.dead)
+root.add_command(queues.queue)
+root.add_command(crons.cron)
+
+
+@root.command()
+@click.option("--app", envvar="TIDEWORK_APP", required=True, help="package.module or module:app")
+@click.option(
+    "--queue", multiple=True, help="Queue to serve; may be given again.  [default: default]"
+)
+@click.option("--slots", type=int, help="Jobs at the same time, a process each.  [default: 1]")
+@click.option("--worker-name", help="Shown in logs and presence.  [default: host name]")
+@click.option(
+    "--hard-timeout-seconds", type=float, help="An attempt is killed after.  [default: 600]"
+)
+@click.option("--max-grace-seconds", type=float, help="Bound of a drain.  [default: 3600]")
+@click.option("--recycle-jobs", type=int, help="New process after so many jobs.  [default: 1000]")
+@click.option("--recycle-memory-mib", type=int, help="... above so much memory.  [default: 128]")
+@click.option("--probe-host", help="Address of /livez /readyz /metrics.  [default: 127.0.0.1]")
+@click.option("--probe-port", type=int, help="Their port, 0 = any; none without it.")
+@redis_option
+@namespace_option
+@log_options
+def worker(queue: tuple[str, ...], **given: Any) -> None:
+    """Run jobs of one or more queues.
+
+    SIGTERM ends it after the jobs that run; a second one hands them back at once.
+    """
+    from tidework.worker.worker import run_worker
+
+    settings = WorkerSettings.load(queue=queue or None, **given)
+    raise click.exceptions.Exit(run_worker(settings))
+
+
+@root.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@redis_option
+@namespace_option
+@log_options
+def scheduler(files: tuple[Path, ...], **given: Any) -> None:
+    """Fire the CronTasks of FILES into Redis and keep their queues.
+
+    Run two for failover: one leads, the other takes over within seconds.
+    """
+    from tidework.broker.redis import connect
+    from tidework.clock import SystemClock
+    from tidework.logs import configure_logs
+    from tidework.maintenance.upkeep import Upkeep
+    from tidework.manifests import read_manifests
+    from tidework.scheduler.documents import spec_of
+    from tidework.scheduler.service import run_scheduler
+
+    settings = Settings.load(**given)
+    manifests = read_manifests(files, namespace=settings.namespace)
+    limits = {queue.queue_name: queue.limits for queue in manifests.queues}
+    now = SystemClock().now()
+    specs = [spec_of(crontask, now) for crontask in manifests.crontasks]
+    configure_logs(settings.log_format, settings.log_level)
+
+    async def run() -> None:
+        broker = connect(settings.redis_url, limits.__getitem__)
+        try:
+            await run_scheduler(broker, specs, limits, keeper=Upkeep)
+        finally:
+            await broker.close()
+
+    asyncio.run(run())
+
+
+@root.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the embedded server's data here.  [default: a temporary folder]",
+)
+@click.option(
+    "--redis-port", type=int, default=0, help="Of the embedded server.  [default: any free]"
+)
+@click.option("--redis-url", help="Use this server instead of the embedded one.")
+@namespace_option
+@log_options
+def dev(
+    files: tuple[Path, ...],
+    data_dir: Path | None,
+    redis_port: int,
+    redis_url: str | None,
+    **given: Any,
+) -> None:
+    """The whole system on this machine: server, scheduler and workers for the documents in FILES.
+
+    FILES are YAML files, or folders of them, with TaskQueue and CronTask documents as a cluster
+    takes them. Edits are taken up while it runs. Ctrl-C drains and ends it.
+    """
+    from tidework.dev.console import Console
+    from tidework.dev.system import DevOptions, DevSystem
+    from tidework.logs import configure_logs
+
+    settings = Settings.load(**given)
+    as_json = settings.log_format == "json"
+    log_format = "json" if as_json else "human"
+    configure_logs(log_format, settings.log_level)
+    options = DevOptions(
+        paths=files,
+        namespace=settings.namespace,
+        redis_url=redis_url or "",
+        data_dir=data_dir,
+        redis_port=redis_port,
+        log_format=log_format,
+        log_level=settings.log_level,
+    )
+
+    async def run() -> int:
+        return await DevSystem(options, Console(as_json=as_json)).run()
+
+    raise click.exceptions.Exit(asyncio.run(run()))

@@ -1,0 +1,58 @@
+"""Options that several commands share. Each has a twin in the environment, TIDEWORK_*."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from tidework.client import Client
+from tidework.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def redis_option(command: F) -> F:
+    """--redis-url"""
+    return click.option(
+        "--redis-url", envvar="TIDEWORK_REDIS_URL", help="redis://USER:PASSWORD@HOST:PORT/DB"
+    )(command)
+
+
+def namespace_option(command: F) -> F:
+    """--namespace"""
+    return click.option(
+        "-n", "--namespace", envvar="TIDEWORK_NAMESPACE", help="Namespace of the queues."
+    )(command)
+
+
+def log_options(command: F) -> F:
+    """--log-format and --log-level"""
+    command = click.option(
+        "--log-format",
+        type=click.Choice(["auto", "human", "json"]),
+        envvar="TIDEWORK_LOG_FORMAT",
+        help="auto: human on a terminal, else JSON lines.",
+    )(command)
+    return click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        envvar="TIDEWORK_LOG_LEVEL",
+    )(command)
+
+
+def output_option(command: F) -> F:
+    """-o"""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        help="Form of output.",
+    )(command)
+
+
+def client_of(redis_url: str | None, namespace: str | None) -> Client:
+    """A client for one command."""
+    return Client(Settings.load(redis_url=redis_url, namespace=namespace))

@@ -1,0 +1,50 @@
+"""Commands about queues: which there are, and what is in them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from tidework.broker.redis import connect_blocking
+from tidework.broker.transport import drive
+from tidework.cli.options import client_of, namespace_option, output_option, redis_option
+from tidework.model.backlog import QueueStats
+from tidework.settings import Settings
+
+
+@click.group()
+def queue() -> None:
+    """Look at queues."""
+
+
+@queue.command("list")
+@redis_option
+@output_option
+def list_queues(redis_url: str | None, output: str) -> None:
+    """Every queue that this Redis knows, as namespace/name."""
+    broker = connect_blocking(Settings.load(redis_url=redis_url).redis_url)
+    names = [str(name) for name in drive(broker.queues())]
+    click.echo(json.dumps(names) if output == "json" else "\n".join(names), nl=bool(names))
+
+
+@queue.command("stats")
+@click.argument("name")
+@redis_option
+@namespace_option
+@output_option
+def stats(name: str, redis_url: str | None, namespace: str | None, output: str) -> None:
+    """Jobs by state, the age of the oldest, and counters of the queue NAME."""
+    found = _document(client_of(redis_url, namespace).stats_sync(name))
+    if output == "json":
+        click.echo(json.dumps(found, indent=2))
+        return
+    for key, value in found.items():
+        click.echo(f"{key:<24} {value}")
+
+
+def _document(found: QueueStats) -> dict[str, Any]:
+    document: dict[str, Any] = {state.value: count for state, count in found.states.items()}
+    document |= {"unvalidated": found.inbox, "oldest_age_seconds": found.oldest_age}
+    return document | {f"total_{name}": value for name, value in sorted(found.counters.items())}

@@ -1,0 +1,1 @@
+"""`tidework dev`: the whole system on one machine, without a cluster and without a server."""

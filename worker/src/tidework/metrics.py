@@ -1,0 +1,147 @@
+"""The worker's numbers, and the one door to prometheus-client.
+
+Counting a job is plain additions; the text that Prometheus reads is made when it asks, by a
+collector that reads the numbers. Series: ``tidework_jobs_<event>_total{queue,task}`` and so on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
+
+JOB_EVENTS = {
+    "claimed": "Jobs taken under a lease",
+    "succeeded": "Attempts that succeeded",
+    "failed": "Attempts that failed, timeouts included",
+    "retried": "Failed attempts that will be followed by another",
+    "dead": "Jobs buried",
+    "released": "Jobs given back uncounted",
+    "lost": "Started jobs whose child died",
+    "cancelled": "Running jobs stopped on request",
+    "lease_lost": "Attempts whose result was refused: the lease was no longer ours",
+}
+RUN_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0)
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+QueueTask = tuple[str, str]
+
+
+@dataclass(slots=True)
+class RunSeconds:
+    """A histogram: attempts per bucket of RUN_SECONDS (the last is beyond all), and their sum."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(RUN_SECONDS) + 1))
+    total: float = 0.0
+
+    def note(self, seconds: float) -> None:
+        """An attempt ran for ``seconds``."""
+        self.counts[bisect_left(RUN_SECONDS, seconds)] += 1
+        self.total += seconds
+
+
+class WorkerNumbers:
+    """What a worker counts from its start on.
+
+    last_job_at, last_heartbeat_at: Unix seconds, 0 = never
+    rejected: documents that became dead letters, by queue; redis_errors: by name of the error
+    """
+
+    def __init__(self, version: str, slots: int, busy: Callable[[], int] = lambda: 0) -> None:
+        self.version = version
+        self.slots = slots
+        self.busy = busy
+        self.jobs: dict[str, dict[QueueTask, int]] = {
+            event: defaultdict(int) for event in JOB_EVENTS
+        }
+        self.run_seconds: dict[QueueTask, RunSeconds] = defaultdict(RunSeconds)
+        self.rejected: dict[str, int] = defaultdict(int)
+        self.redis_errors: dict[str, int] = defaultdict(int)
+        self.last_job_at = 0.0
+        self.last_heartbeat_at = 0.0
+
+    def total(self, event: str) -> int:
+        """Of all queues and tasks."""
+        return sum(self.jobs[event].values())
+
+
+class _Collector:
+    """Makes Prometheus' families out of the numbers; registered with a registry of its own."""
+
+    def __init__(self, numbers: WorkerNumbers) -> None:
+        self._numbers = numbers
+
+    def collect(self) -> Iterable[Metric]:
+        """Called by the registry at each scrape, in the thread of the probes."""
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+        numbers = self._numbers
+        for event, text in JOB_EVENTS.items():
+            jobs = CounterMetricFamily(f"tidework_jobs_{event}", text, labels=["queue", "task"])
+            # A copy: the supervisor's loop goes on counting.
+            for labels, count in list(numbers.jobs[event].items()):
+                jobs.add_metric(labels, count)
+            yield jobs
+        yield self._run_seconds()
+        slots = GaugeMetricFamily("tidework_worker_slots", "Slots", labels=["state"])
+        busy = numbers.busy()
+        slots.add_metric(["busy"], busy)
+        slots.add_metric(["idle"], numbers.slots - busy)
+        yield slots
+        yield GaugeMetricFamily(
+            "tidework_worker_last_heartbeat_timestamp_seconds",
+            "When the worker last told Redis that it lives",
+            value=numbers.last_heartbeat_at,
+        )
+        yield _counter("tidework_documents_rejected", "No jobs", "queue", numbers.rejected)
+        yield _counter("tidework_redis_errors", "Failed requests", "error", numbers.redis_errors)
+        info = GaugeMetricFamily("tidework_build_info", "Always 1", labels=["version"])
+        info.add_metric([numbers.version], 1)
+        yield info
+
+    def _run_seconds(self) -> Metric:
+        from prometheus_client.metrics_core import HistogramMetricFamily
+
+        family = HistogramMetricFamily(
+            "tidework_job_run_seconds", "Service time of attempts", labels=["queue", "task"]
+        )
+        for labels, found in list(self._numbers.run_seconds.items()):
+            buckets: list[tuple[str, float]] = []
+            below = 0
+            for bound, count in zip([*map(str, RUN_SECONDS), "+Inf"], found.counts, strict=True):
+                below += count
+                buckets.append((bound, below))
+            family.add_metric(labels, buckets, sum_value=found.total)
+        return family
+
+
+def _counter(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
+    from prometheus_client.metrics_core import CounterMetricFamily
+
+    family = CounterMetricFamily(name, text, labels=[label])
+    for value, count in list(counts.items()):
+        family.add_metric([value], count)
+    return family
+
+
+class MetricsPage:
+    """The text of /metrics. prometheus-client is imported at the first request."""
+
+    def __init__(self, numbers: WorkerNumbers) -> None:
+        self._numbers = numbers
+        self._registry: CollectorRegistry | None = None
+
+    def text(self) -> bytes:
+        """In the text format that CONTENT_TYPE names."""
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        if self._registry is None:
+            self._registry = CollectorRegistry()
+            self._registry.register(_Collector(self._numbers))  # type: ignore[arg-type]
+        return generate_latest(self._registry)

@@ -1,0 +1,125 @@
+"""The inbox of one queue: documents that any program may have put there become jobs.
+
+While the consumer is starved, one blocked command waits for a document or for the marker that
+says that there is work. While it is not, documents are looked for once in a while. Whatever does
+not validate becomes a dead letter with the reason; a document is removed only together with
+that. What a dead worker left half-way is found by sweeps: seen twice, it is nobody's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+
+from tidework.broker.broker import MARKER, AcceptedDocument, Broker, RejectedDocument
+from tidework.clock import Clock
+from tidework.errors import BrokerError, EnvelopeError
+from tidework.loop import Loop
+from tidework.model.identity import new_job_id
+from tidework.model.job import decode_job
+from tidework.model.outcome import JobError
+from tidework.worker.backoff import Backoff
+from tidework.worker.consumer import Consumer
+from tidework.worker.journal import Journal
+
+BATCH = 100
+"""Documents that are moved from inbox to intake at once."""
+
+
+class Inbox:
+    """Takes in the documents of the consumer's queue.
+
+    lease: of the queue's jobs; sweeps and blocked waits take a third of it
+    """
+
+    def __init__(
+        self, consumer: Consumer, broker: Broker, journal: Journal, clock: Clock, lease: timedelta
+    ) -> None:
+        self._consumer = consumer
+        self._broker = broker
+        self._journal = journal
+        self._clock = clock
+        self._patience = lease / 3
+        self._every = min(timedelta(seconds=1), self._patience)
+        self._backoffs = (Backoff(), Backoff())
+        self._seen: frozenset[bytes] = frozenset()
+        self._sweep_at = 0.0
+        self.watch = Loop(f"inbox of {consumer.queue}", self._watch)
+        self.sweep = Loop(f"sweep of {consumer.queue}", self._sweep)
+
+    async def _watch(self) -> timedelta:
+        await self._consumer.starved.wait()
+        return await self._tolerate(0, self._wait)
+
+    async def _wait(self) -> timedelta:
+        document = await self._broker.wait_for_document(self._consumer.queue, self._patience)
+        if document is None or document == MARKER:
+            # Without a document too: a marker may have died with another worker.
+            self._consumer.on_work(woken=document is not None)
+        else:
+            await self._take((document,))
+        return timedelta(0)
+
+    async def _sweep(self) -> timedelta:
+        return await self._tolerate(1, self._look_around)
+
+    async def _look_around(self) -> timedelta:
+        consumer = self._consumer
+        now = self._clock.monotonic()
+        if consumer.documents_seen and not consumer.starved.is_set() and not consumer.draining:
+            await self._take(await self._broker.intake(consumer.queue, (), (), more=BATCH))
+        if now >= self._sweep_at and (consumer.documents_seen or self._seen or not self._sweep_at):
+            self._sweep_at = now + self._patience.total_seconds()
+            consumer.documents_seen = False
+            lying = await self._broker.stranded(consumer.queue, BATCH)
+            await self._take(tuple(raw for raw in lying if raw in self._seen))
+            self._seen = frozenset(lying)
+        return self._every
+
+    async def _tolerate(self, which: int, step: Callable[[], Awaitable[timedelta]]) -> timedelta:
+        """Redis may be away or full: documents stay where they are, the step is done again."""
+        try:
+            wait = await step()
+        except BrokerError as error:
+            self._journal.note_redis_error(error, "inbox")
+            return self._backoffs[which].next()
+        self._backoffs[which].reset()
+        return wait
+
+    async def _take(self, documents: Sequence[bytes]) -> None:
+        woken = False
+        taken = False
+        while documents:
+            accepted: list[AcceptedDocument] = []
+            rejected: list[RejectedDocument] = []
+            for raw in documents:
+                if raw == MARKER:
+                    woken = True
+                    continue
+                found = read_document(raw, self._clock.now().timestamp())
+                if isinstance(found, AcceptedDocument):
+                    accepted.append(found)
+                else:
+                    rejected.append(found)
+                    self._journal.note_rejected(found.id, JobError.decode(found.error))
+            documents = await self._broker.intake(
+                self._consumer.queue, accepted, rejected, more=BATCH
+            )
+            taken = taken or bool(accepted)
+        if taken or woken:
+            self._consumer.on_work(woken=woken)
+
+
+def read_document(raw: bytes, now: float) -> AcceptedDocument | RejectedDocument:
+    """Validate a document from the inbox. ``now``: Unix seconds."""
+    fresh = new_job_id()
+    try:
+        job = decode_job(raw, new_id=fresh, now=now)
+        envelope = json.loads(raw)
+        # Kept as it came, unless something had to be added.
+        whole = "id" in envelope and "created_at" in envelope
+        return AcceptedDocument(raw, job, raw if whole else job.encode())
+    except EnvelopeError as error:
+        reason = JobError("EnvelopeError", str(error), cause="invalid")
+        return RejectedDocument(raw, fresh, reason.encode())

@@ -1,0 +1,102 @@
+"""What is told of jobs: one count, and one log line for each end that is no success.
+
+(A success is logged by the child that had it, with the job's own fields.)
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from tidework.clock import Clock
+from tidework.metrics import WorkerNumbers
+from tidework.model.lease import ClaimedJob
+from tidework.model.outcome import JobError, Outcome, OutcomeKind
+from tidework.worker.held import HeldJob
+
+UNKNOWN_TASK = "(unknown)"
+"""Stands for every task that the application does not have: series stay bounded."""
+
+logger = logging.getLogger(__name__)
+
+_COUNTED: dict[OutcomeKind, tuple[str, ...]] = {
+    OutcomeKind.COMPLETE: ("succeeded",),
+    OutcomeKind.RETRY: ("failed", "retried"),
+    OutcomeKind.BURY: ("failed", "dead"),
+    OutcomeKind.RELEASE: ("released",),
+    OutcomeKind.LOSS: ("lost",),
+    OutcomeKind.CANCELLED: ("cancelled",),
+}
+_TOLD = {
+    OutcomeKind.RETRY: (logging.WARNING, "job failed, it will run again"),
+    OutcomeKind.BURY: (logging.ERROR, "job buried"),
+    OutcomeKind.RELEASE: (logging.INFO, "job given back"),
+    OutcomeKind.LOSS: (logging.WARNING, "job lost with its child"),
+    OutcomeKind.CANCELLED: (logging.INFO, "job cancelled"),
+}
+
+
+class Journal:
+    """Of one queue."""
+
+    def __init__(self, queue: str, numbers: WorkerNumbers, clock: Clock) -> None:
+        self._queue = queue
+        self._numbers = numbers
+        self._clock = clock
+
+    def note_claimed(self, task: str) -> None:
+        """A job was taken under a lease."""
+        self._numbers.jobs["claimed"][self._queue, task] += 1
+
+    def note_ended(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
+        """An attempt ended after ``seconds``, None if it had not begun."""
+        key = (self._queue, job.task)
+        for event in _COUNTED[outcome.kind]:
+            self._numbers.jobs[event][key] += 1
+        if seconds is not None:
+            self._numbers.run_seconds[key].note(seconds)
+            self._numbers.last_job_at = self._clock.now().timestamp()
+        if outcome.kind is not OutcomeKind.COMPLETE:
+            self._tell(job.claimed, job.task, outcome)
+
+    def note_unfit(self, claimed: ClaimedJob, outcome: Outcome) -> None:
+        """A claimed job that no child can run."""
+        self.note_claimed(UNKNOWN_TASK)
+        event = "released" if outcome.kind is OutcomeKind.RELEASE else "dead"
+        self._numbers.jobs[event][self._queue, UNKNOWN_TASK] += 1
+        self._tell(claimed, UNKNOWN_TASK, outcome)
+
+    def note_rejected(self, letter: str, error: JobError) -> None:
+        """A document from the inbox is no job: it lies among the dead letters as ``letter``."""
+        self._numbers.rejected[self._queue] += 1
+        extra = {"job_id": letter, "queue": self._queue, "error": error.message}
+        logger.error("document refused", extra=extra)
+
+    def note_lease_lost(self, job_id: str, task: str) -> None:
+        """The job is somebody else's: what we did for it does not count."""
+        self._numbers.jobs["lease_lost"][self._queue, task] += 1
+        extra = {"job_id": job_id, "task": task, "queue": self._queue}
+        logger.warning("lease lost, the result is not ours to give", extra=extra)
+
+    def note_redis_error(self, error: Exception, doing: str) -> None:
+        """A request to Redis failed; it will be sent again."""
+        name = type(error).__name__
+        self._numbers.redis_errors[name] += 1
+        logger.warning("%s: %s", doing, error, extra={"queue": self._queue, "error": name})
+
+    def _tell(self, claimed: ClaimedJob, task: str, outcome: Outcome) -> None:
+        level, event = _TOLD[outcome.kind]
+        if not logger.isEnabledFor(level):
+            return
+        extra: dict[str, Any] = {
+            "job_id": claimed.id,
+            "task": task,
+            "queue": self._queue,
+            "attempt": claimed.attempt,
+        }
+        if outcome.delay:
+            extra["delay_seconds"] = round(outcome.delay.total_seconds(), 3)
+        if outcome.detail:
+            error = JobError.decode(outcome.detail)
+            extra |= {"cause": error.cause, "error": f"{error.type}: {error.message}"}
+        logger.log(level, event, extra=extra)

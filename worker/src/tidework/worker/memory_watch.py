@@ -1,0 +1,42 @@
+"""Memory watch: looks at the PSS of children that work, about once a second.
+
+A look costs the kernel a walk over the child's page tables; looks are spaced so that they use no
+more than about 1 % of a core. Idle children do not grow and are left alone.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tidework.clock import Clock
+from tidework.loop import Loop
+from tidework.worker.memory import pss_bytes
+from tidework.worker.slots import SlotPool
+
+EVERY = 1.0
+_SHARE = 0.01
+
+
+class MemoryWatch:
+    """Keeps ``ChildLink.pss`` and has too large idle children recycled."""
+
+    def __init__(self, pool: SlotPool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._looked: dict[int, int] = {}
+        self.loop = Loop("memory watch", self._tick)
+
+    async def _tick(self) -> timedelta:
+        began = self._clock.monotonic()
+        looked: dict[int, int] = {}
+        for slot in self._pool.slots:
+            link = slot.link
+            if link is None or link.pid is None:
+                continue
+            looked[link.key] = link.done
+            if link.jobs or self._looked.get(link.key) != link.done:
+                link.pss = pss_bytes(link.pid) or 0
+        self._looked = looked
+        self._pool.recycle_idle()
+        spent = self._clock.monotonic() - began
+        return timedelta(seconds=max(EVERY, spent / _SHARE))

@@ -1,0 +1,301 @@
+"""Slots: places for one job at a time, each with a child process that is replaced when it ends.
+
+A child is replaced between two jobs (recycling) or after its death; what a dead one leaves is
+told to the jobs' sources: the Outcome of the job that had started, and the others back.
+The pool never waits: reports of the children and of the template drive it, and one timer for
+whatever has to be looked at next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from tidework.clock import Clock
+from tidework.worker import frames, process
+from tidework.worker.child_link import ChildLink
+from tidework.worker.dispatch import PATIENCE, Dispatch, Recycling, Slot, give_back
+from tidework.worker.held import HeldJob
+from tidework.worker.service_times import ServiceTimes
+from tidework.worker.timer import Timer
+from tidework.worker.verdicts import Verdict, outcome_of_dead
+
+START_PATIENCE = 30.0
+"""Seconds in which the template has to answer an order."""
+RETIRE_PATIENCE = 5.0
+"""Seconds in which a retired child has to end."""
+
+logger = logging.getLogger(__name__)
+
+
+class Orders(Protocol):
+    """What the pool asks of the template."""
+
+    def order_child(self, key: int, pipe: int, permits: int) -> bool:
+        """Have a child started; False if that cannot be asked now."""
+
+    def kill(self) -> None:
+        """End the template and all its children."""
+
+
+class SlotPool:
+    """All slots of the worker.
+
+    on_child_gone: called when a child has ended, for whoever looks after what it leaves
+    """
+
+    def __init__(
+        self,
+        count: int,
+        orders: Orders,
+        recycling: Recycling,
+        clock: Clock,
+        *,
+        on_child_gone: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.slots = [Slot(index) for index in range(count)]
+        self._times = ServiceTimes()
+        self._timer = Timer(clock, self._look)
+        self.dispatch = Dispatch(self.slots, self._times, recycling, clock, self._timer.by)
+        self._orders = orders
+        self._recycling = recycling
+        self._clock = clock
+        self._on_child_gone = on_child_gone
+        self._links: dict[int, ChildLink] = {}
+        self._keys = 0
+        self._open = False
+
+    def open(self) -> None:
+        """The template is ready: give every slot a child."""
+        self._open = True
+        for slot in self.slots:
+            self._start_child(slot)
+
+    def close(self) -> None:
+        """Have all children end, killed if a job is in them; no new ones come."""
+        self._open = False
+        self.kill_running(Verdict.HANDED_BACK)
+        for slot in self.slots:
+            if slot.link is not None and not slot.link.jobs:
+                self._retire(slot, slot.link)
+
+    @property
+    def empty(self) -> bool:
+        """Has every child ended?"""
+        return not self._links
+
+    @property
+    def busy(self) -> int:
+        """Slots with a job in them."""
+        return sum(1 for slot in self.slots if slot.link is not None and slot.link.jobs)
+
+    def unreaped_since(self) -> float | None:
+        """When the oldest verdict was passed on a child that has not ended; monotonic seconds."""
+        return min(
+            (link.killed_at for link in self._links.values() if link.killed_at is not None),
+            default=None,
+        )
+
+    # -- stopping jobs ------------------------------------------------------------------------
+
+    def stop_job(self, job: HeldJob, verdict: Verdict) -> bool:
+        """Stop a job that is in a child. True: it had not started and is the caller's again.
+
+        Else the child is killed, and the source hears of it when the child is gone.
+        """
+        link = next((link for link in self._links.values() if job in link.jobs), None)
+        if link is None:
+            return False
+        taken = link.take_back()
+        ours = job in taken
+        give_back([other for other in taken if other is not job])
+        if not ours:
+            link.kill(verdict, job, self._clock.monotonic())
+        self.dispatch.run()
+        return ours
+
+    def take_back_unstarted(self) -> None:
+        """Give every job back to its source that is in a child and did not start."""
+        for link in self._links.values():
+            give_back(link.take_back())
+
+    def kill_running(self, verdict: Verdict) -> None:
+        """Kill every child with a job in it."""
+        now = self._clock.monotonic()
+        for link in self._links.values():
+            if link.jobs:
+                link.kill(verdict, link.jobs[0], now)
+
+    # -- the life of children -----------------------------------------------------------------
+
+    def _start_child(self, slot: Slot) -> None:
+        if not self._open or slot.link is not None:
+            return
+        self._keys += 1
+        now = self._clock.monotonic()
+        link = ChildLink(self._keys, slot.index, self, now)
+        if not self._orders.order_child(link.key, *link.descriptors()):
+            link.close()  # the template is away: open() comes with the next one
+            return
+        slot.link = link
+        self._links[link.key] = link
+        self._timer.by(now + START_PATIENCE)
+
+    def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
+        """Of TemplateEvents."""
+        self._links[key].on_start(pid, pidfd)
+
+    def on_child_refused(self, key: int, reason: str) -> None:
+        """Of TemplateEvents."""
+        link = self._links[key]
+        logger.error("no new process: %s; it is tried again", reason, extra={"slot": link.slot})
+        self._child_gone(link, None)
+
+    def on_child_ended(self, pid: int, code: int | None) -> None:
+        """Of TemplateEvents."""
+        link = next((link for link in self._links.values() if link.pid == pid), None)
+        if link is not None:
+            self._child_gone(link, code)
+
+    def on_template_ended(self) -> None:
+        """All children die with the template; whichever it did not report is looked for."""
+        for link in list(self._links.values()):
+            link.force()
+            try:
+                code = None if link.pid is None else process.reap_leader(link.pid)
+            except ChildProcessError:
+                self._child_gone(link, None)  # the template reaped it and could not say so
+            else:
+                if code is not None or link.pid is None:
+                    self._child_gone(link, code)
+
+    def _child_gone(self, link: ChildLink, code: int | None) -> None:
+        link.read_last()
+        link.close()
+        del self._links[link.key]
+        slot = self.slots[link.slot]
+        if slot.link is link:
+            slot.link = None
+            self.dispatch.take_out(slot)
+        self._settle_dead(link, code)
+        self._on_child_gone()
+        if slot.link is None:
+            self._replace(slot, link)
+        self.dispatch.run()
+
+    def _settle_dead(self, link: ChildLink, code: int | None) -> None:
+        end = process.describe_exit(code)
+        if link.retired_at is None and self._open:
+            cause = str(link.verdict[0]) if link.verdict else end
+            extra = {"slot": link.slot, "child": link.pid, "cause": cause}
+            logger.warning("child ended", extra=extra)
+        now = self._clock.monotonic()
+        unstarted = []
+        for job in link.jobs:
+            if job.started_at is None:
+                unstarted.append(job)
+                continue
+            outcome = outcome_of_dead(job, link.verdict, end)
+            if outcome is None:
+                job.source.forget(job)
+            else:
+                job.source.settle(job, outcome, max(0.0, now - job.started_at))
+        link.jobs.clear()
+        give_back(unstarted)
+
+    def _replace(self, slot: Slot, dead: ChildLink) -> None:
+        slot.unready = 0 if dead.ready else slot.unready + 1
+        if not slot.unready:
+            self._start_child(slot)
+            return
+        delay = min(30.0, 0.25 * 2 ** min(slot.unready, 10))
+        asyncio.get_running_loop().call_later(delay, self._start_child, slot)
+
+    def _retire(self, slot: Slot, link: ChildLink) -> None:
+        now = self._clock.monotonic()
+        self.dispatch.take_out(slot)
+        slot.link = None
+        link.retire(now)
+        self._timer.by(now + RETIRE_PATIENCE)
+
+    # -- reports of children ------------------------------------------------------------------
+
+    def on_ready(self, link: ChildLink) -> None:
+        """Of ChildEvents."""
+        slot = self.slots[link.slot]
+        if slot.link is link:
+            self.dispatch.rest(slot)
+
+    def on_started(self, link: ChildLink, job: HeldJob) -> None:
+        """Of ChildEvents."""
+        wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
+        self._timer.by((job.started_at or 0.0) + wait)
+
+    def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
+        """Of ChildEvents."""
+        self._times.note(job.task, ended.seconds)
+        job.source.settle(job, ended.outcome, ended.seconds)
+        slot = self.slots[link.slot]
+        if slot.link is not link or link.killed_at is not None:
+            return
+        if link.jobs:
+            self.dispatch.feed_ahead(link)
+        elif not self._recycle(slot, link):
+            self.dispatch.rest(slot)
+
+    def recycle_idle(self) -> None:
+        """Replace idle children that use too much memory."""
+        for slot in self.dispatch.idle_slots():
+            if slot.link is not None:
+                self._recycle(slot, slot.link)
+
+    def _recycle(self, slot: Slot, link: ChildLink) -> bool:
+        reason = self._recycling.reason(link) if link.done else None
+        if reason is None:
+            return False
+        extra = {"slot": slot.index, "child": link.pid, "reason": reason}
+        logger.info("child recycled", extra=extra)
+        self._retire(slot, link)
+        self._start_child(slot)
+        return True
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def _look(self, now: float) -> float | None:
+        due = [self._look_at(link, now) for link in list(self._links.values())]
+        return min((at for at in due if at is not None), default=None)
+
+    def _look_at(self, link: ChildLink, now: float) -> float | None:
+        """Pass the verdict if one is due; returns when to look at this child again."""
+        if link.retired_at is not None:
+            if now < link.retired_at + RETIRE_PATIENCE:
+                return link.retired_at + RETIRE_PATIENCE
+            link.force()
+            return now + RETIRE_PATIENCE
+        if link.pid is None:
+            if now < link.ordered_at + START_PATIENCE:
+                return link.ordered_at + START_PATIENCE
+            logger.error("the template does not answer: another one is started")
+            self._orders.kill()
+            return now + START_PATIENCE
+        if not link.jobs or link.killed_at is not None:
+            return None
+        return self._look_at_job(link, link.jobs[0], now)
+
+    def _look_at_job(self, link: ChildLink, job: HeldJob, now: float) -> float | None:
+        if job.started_at is None:
+            return now + PATIENCE
+        deadline = job.started_at + job.timeout
+        if now >= deadline:
+            link.read()  # it may have ended while we were not looking
+            if job in link.jobs:
+                link.kill(Verdict.TIMEOUT, job, now)
+            return None
+        if len(link.jobs) > 1:
+            if now < job.started_at + PATIENCE:
+                return min(deadline, job.started_at + PATIENCE)
+            give_back(link.take_back())
+            self.dispatch.run()
+        return deadline
