@@ -143,5 +143,5 @@ class MetricsPage:
 
         if self._registry is None:
             self._registry = CollectorRegistry()
-            self._registry.register(_Collector(self._numbers))  # type: ignore[arg-type]
+            self._registry.register(_Collector(self._numbers))
         return generate_latest(self._registry)

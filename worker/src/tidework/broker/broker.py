@@ -126,9 +126,7 @@ class Broker(Producer, Protocol):
         Raises StaleRequestError for a sequence below the last one answered.
         """
 
-    async def renew(
-        self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
-    ) -> RenewReply:
+    async def renew(self, queue: QueueName, leases: Sequence[tuple[str, str]]) -> RenewReply:
         """Extend leases, given as (job id, lease token), to one full lease from now."""
 
     async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:

@@ -193,9 +193,7 @@ class MemoryBroker:
         await self._announce()
         return reply
 
-    async def renew(
-        self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
-    ) -> RenewReply:
+    async def renew(self, queue: QueueName, leases: Sequence[tuple[str, str]]) -> RenewReply:
         state = self._open(queue)
         state.stamp()
         lost, cancel = [], []

@@ -195,9 +195,7 @@ class RedisBroker:
             )
         return read_exchange(reply, f"{request.incarnation}:{request.sequence}")
 
-    async def renew(
-        self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
-    ) -> RenewReply:
+    async def renew(self, queue: QueueName, leases: Sequence[tuple[str, str]]) -> RenewReply:
         rest = [value for lease in leases for value in lease]
         due, documents, lost, cancel = await self._run(
             "renew", queue, rest, lease_ms=self._limits_of(queue).lease // _MS

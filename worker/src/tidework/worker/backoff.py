@@ -26,7 +26,8 @@ class Backoff:
 
     def next(self) -> timedelta:
         """The wait after one more failure."""
-        whole = min(self._most, self._first * 2 ** min(self.failures, 30))
+        growth: int = 2 ** min(self.failures, 30)
+        whole = min(self._most, self._first * growth)
         self.failures += 1
         return whole * (0.5 + self._random() / 2)
 

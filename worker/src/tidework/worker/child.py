@@ -189,7 +189,7 @@ def main(argv: Sequence[str]) -> NoReturn:
     try:
         app = load_app(config.app)
     except ConfigurationError as error:
-        logger.error("%s", error)
+        logger.error("%s", error)  # noqa: TRY400 - the text says all
         sys.exit(2)
     serve_and_exit(pipe, permits, Execution(app.tasks, config.queue_names()))
 

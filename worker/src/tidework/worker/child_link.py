@@ -171,7 +171,8 @@ class ChildLink:
             for payload in self._buffer.feed(data):
                 self._on_report(frames.decode_report(payload))
         except frames.FrameError as error:
-            logger.error("slot %d: %s", self.slot, error, extra={"child": self.pid})
+            extra = {"slot": self.slot, "child": self.pid}
+            logger.error("a child speaks nonsense: %s", error, extra=extra)  # noqa: TRY400
             return False
         return True
 

@@ -47,9 +47,15 @@ _LONG = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """Seconds: the hard timeout of every job, and how long an unknown task is kept."""
+class WorkerFacts:
+    """What the consumers of a worker have in common.
 
+    specs: the application's tasks, kept up to date by their owner
+    hard_timeout, unknown_grace: seconds; of every job, and how long an unknown task is kept
+    """
+
+    incarnation: str
+    specs: Mapping[str, TaskSpec]
     hard_timeout: float
     unknown_grace: float
 
@@ -77,9 +83,7 @@ class Consumer:
         index: int,
         broker: Broker,
         pool: SlotPool,
-        specs: Mapping[str, TaskSpec],
-        bounds: Bounds,
-        incarnation: str,
+        facts: WorkerFacts,
         journal: Journal,
         clock: Clock,
     ) -> None:
@@ -93,9 +97,7 @@ class Consumer:
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
-        self._specs = specs
-        self._bounds = bounds
-        self._incarnation = incarnation
+        self._facts = facts
         self._journal = journal
         self._clock = clock
         self._backoff = Backoff()
@@ -247,7 +249,7 @@ class Consumer:
             return None
         self._sequence += 1
         request = ExchangeRequest(
-            incarnation=self._incarnation,
+            incarnation=self._facts.incarnation,
             sequence=self._sequence,
             want=want,
             settlements=tuple(self._outbox[:MOST]),
@@ -286,10 +288,10 @@ class Consumer:
     def _hold(self, claimed: ClaimedJob) -> None:
         found = admit(
             claimed,
-            self._specs,
+            self._facts.specs,
             now=self._clock.now().timestamp(),
-            hard_timeout=self._bounds.hard_timeout,
-            unknown_grace=self._bounds.unknown_grace,
+            hard_timeout=self._facts.hard_timeout,
+            unknown_grace=self._facts.unknown_grace,
         )
         if isinstance(found, Outcome):
             self._journal.note_unfit(claimed, found)

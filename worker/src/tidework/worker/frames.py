@@ -63,9 +63,10 @@ class JobFrame:
     def decode(cls, payload: bytes) -> JobFrame:
         """Read a payload. Raises FrameError."""
         try:
-            return cls(*_JOB.unpack_from(payload), payload[_JOB.size :])
+            number, ahead, queue, attempt, most, timeout = _JOB.unpack_from(payload)
         except struct.error as error:
             raise FrameError(f"a job frame of {len(payload)} bytes is too short") from error
+        return cls(number, ahead, queue, attempt, most, timeout, payload[_JOB.size :])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 MIB = 1024 * 1024
 
 
@@ -11,7 +13,7 @@ def pss_bytes(pid: int) -> int | None:
     Costs the kernel a walk over the page tables: 0.2 to some milliseconds.
     """
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:
+        with Path(f"/proc/{pid}/smaps_rollup").open("rb") as rollup:
             for line in rollup:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) * 1024

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Protocol
 
 from tidework.errors import ConfigurationError
@@ -39,8 +40,13 @@ class _Server(ThreadingHTTPServer):
     # A probe that is cut off by its client is nobody's trouble.
     block_on_close = False
 
+    def server_bind(self) -> None:
+        # HTTPServer would ask the resolver for the host's name, which may take long.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "tidework", self.server_address[1]
+
     def handle_error(self, request: object, client_address: object) -> None:
-        logger.debug("probe failed", exc_info=True)
+        logger.debug("a probe of %s failed: %r", client_address, request)
 
 
 class ProbeServer:

@@ -41,7 +41,7 @@ def become_subreaper() -> bool:
 
 
 def _prctl(option: int, value: int) -> bool:
-    return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
+    return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
 
 
 def _watch_parent(parent: int) -> None:

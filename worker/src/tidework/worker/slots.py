@@ -66,6 +66,7 @@ class SlotPool:
         self._links: dict[int, ChildLink] = {}
         self._keys = 0
         self._open = False
+        self._gone = asyncio.Event()
 
     def open(self) -> None:
         """The template is ready: give every slot a child."""
@@ -81,15 +82,21 @@ class SlotPool:
             if slot.link is not None and not slot.link.jobs:
                 self._retire(slot, slot.link)
 
-    @property
-    def empty(self) -> bool:
-        """Has every child ended?"""
-        return not self._links
+    async def wait_empty(self) -> None:
+        """Wait until every child has ended."""
+        while self._links:
+            self._gone.clear()
+            await self._gone.wait()
 
     @property
     def busy(self) -> int:
         """Slots with a job in them."""
-        return sum(1 for slot in self.slots if slot.link is not None and slot.link.jobs)
+        # Also asked from the thread of the probes: each link is looked at once.
+        return sum(1 for slot in self.slots if (link := slot.link) is not None and link.jobs)
+
+    def has_child(self, pid: int) -> bool:
+        """Is it one of our children that has not ended?"""
+        return any(link.pid == pid for link in self._links.values())
 
     def unreaped_since(self) -> float | None:
         """When the oldest verdict was passed on a child that has not ended; monotonic seconds."""
@@ -180,6 +187,7 @@ class SlotPool:
             slot.link = None
             self.dispatch.take_out(slot)
         self._settle_dead(link, code)
+        self._gone.set()
         self._on_child_gone()
         if slot.link is None:
             self._replace(slot, link)

@@ -1,0 +1,122 @@
+"""Redis dies, stands still, forgets: nobody's live job is reaped, nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+
+import pytest
+
+from tests.support.servers import ValkeyServer
+from tidework.broker.redis import RedisBroker, connect
+from tidework.errors import BrokerUnavailableError
+from tidework.model.identity import QueueName
+from tidework.model.job import Job, JobState
+from tidework.model.lease import ClaimedJob, ExchangeRequest, QueueLimits, Settlement
+from tidework.model.outcome import Outcome
+
+QUEUE = QueueName("faults", "q")
+LEASE = timedelta(seconds=1)
+
+
+@pytest.fixture
+def server() -> Iterator[ValkeyServer]:
+    with ValkeyServer() as found:
+        yield found
+
+
+@pytest.fixture
+async def broker(server: ValkeyServer) -> AsyncIterator[RedisBroker]:
+    found = connect(server.url, QueueLimits(lease=LEASE))
+    yield found
+    await found.close()
+
+
+async def claim(broker: RedisBroker, count: int) -> list[ClaimedJob]:
+    await broker.enqueue(QUEUE, [Job(f"j{i}", "t", {}) for i in range(count)])
+    return list((await broker.exchange(QUEUE, ExchangeRequest("w", 1, count))).claimed)
+
+
+async def until_it_answers(broker: RedisBroker) -> None:
+    async with asyncio.timeout(20):
+        while not await answers(broker):
+            await asyncio.sleep(0.02)
+
+
+async def answers(broker: RedisBroker) -> bool:
+    try:
+        await broker.stats(QUEUE)
+    except BrokerUnavailableError:
+        return False
+    return True
+
+
+async def expect_that_live_jobs_survive(broker: RedisBroker, held: list[ClaimedJob]) -> None:
+    assert (await broker.upkeep(QUEUE)).reaped == 0
+    leases = [(found.id, found.token) for found in held]
+    assert (await broker.renew(QUEUE, leases)).lost == ()
+    done = tuple(Settlement(found.id, found.token, Outcome.complete()) for found in held)
+    reply = await broker.exchange(QUEUE, ExchangeRequest("w", 2, 1, done))
+    assert reply.refused == ()
+    stats = await broker.stats(QUEUE)
+    assert stats.states[JobState.SUCCEEDED] == len(held)
+    assert stats.counters.get("lost", 0) == 0
+
+
+async def test_a_killed_server_keeps_what_it_acknowledged_and_spares_live_jobs(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    held = await claim(broker, 8)
+    await broker.upkeep(QUEUE)
+    await broker.enqueue(QUEUE, [Job(f"more{i}", "t", {}) for i in range(500)])
+    server.kill()
+    with pytest.raises(BrokerUnavailableError):
+        await broker.stats(QUEUE)
+    await asyncio.sleep(LEASE.total_seconds() * 1.2)
+    server.restart()
+    await until_it_answers(broker)
+    assert (await broker.stats(QUEUE)).states[JobState.READY] == 500
+    await expect_that_live_jobs_survive(broker, held)
+
+
+async def test_a_server_that_stood_still_spares_live_jobs(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    held = await claim(broker, 8)
+    await broker.upkeep(QUEUE)
+    server.freeze()
+    # Longer than the lease and than any gap that passes for ordinary.
+    await asyncio.sleep(3.5)
+    server.thaw()
+    await until_it_answers(broker)
+    await expect_that_live_jobs_survive(broker, held)
+
+
+async def test_after_the_stand_still_dead_workers_are_reaped(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    await claim(broker, 3)
+    await broker.upkeep(QUEUE)
+    server.kill()
+    server.restart()
+    await until_it_answers(broker)
+    reaped = 0
+    async with asyncio.timeout(20):
+        while reaped < 3:
+            reaped += (await broker.upkeep(QUEUE)).reaped
+            await asyncio.sleep(0.1)
+    assert (await broker.stats(QUEUE)).states[JobState.READY] == 3
+
+
+async def test_a_document_survives_the_death_of_its_taker(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    with server.client() as foreign:
+        foreign.lpush(f"tw1:{{{QUEUE}}}:inbox", b'{"task":"t"}')
+    assert await broker.wait_for_document(QUEUE, timedelta(seconds=5)) == b'{"task":"t"}'
+    await broker.close()
+    other = connect(server.url)
+    assert await other.stranded(QUEUE, 10) == (b'{"task":"t"}',)
+    assert (await other.stats(QUEUE)).inbox == 1
+    await other.close()

@@ -1,0 +1,60 @@
+"""Health: what the probes answer, from what the supervisor's loop wrote down last.
+
+Alive: the loop turns and no child is past its verdict unreaped, whatever Redis does.
+Ready: once Redis answered and the application was imported, until the worker drains.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tidework.clock import Clock
+from tidework.loop import Loop
+from tidework.metrics import MetricsPage, WorkerNumbers
+from tidework.worker.slots import SlotPool
+
+TURN_WITHIN = 10.0
+"""Seconds in which the loop has to turn."""
+REAP_WITHIN = 5.0
+"""Seconds in which a killed child has to be gone."""
+
+
+class WorkerHealth:
+    """Answers the probes; written by the loop, read from their thread."""
+
+    def __init__(self, pool: SlotPool, numbers: WorkerNumbers, clock: Clock) -> None:
+        self.redis_answered = False
+        self.app_imported = False
+        self.draining = False
+        self.loop = Loop("pulse", self._tick)
+        self._pool = pool
+        self._clock = clock
+        self._page = MetricsPage(numbers)
+        self._turned_at = clock.monotonic()
+        self._unreaped_since: float | None = None
+
+    async def _tick(self) -> timedelta:
+        self._turned_at = self._clock.monotonic()
+        self._unreaped_since = self._pool.unreaped_since()
+        return timedelta(seconds=1)
+
+    def livez(self) -> str:
+        """Of Health."""
+        now = self._clock.monotonic()
+        if (still := now - self._turned_at) > TURN_WITHIN:
+            return f"the supervisor's loop has not turned for {still:.0f} s"
+        if self._unreaped_since is not None and now - self._unreaped_since > REAP_WITHIN:
+            return f"a killed child has not ended for {now - self._unreaped_since:.0f} s"
+        return ""
+
+    def readyz(self) -> str:
+        """Of Health."""
+        if self.draining:
+            return "draining"
+        if not self.app_imported:
+            return "the application is not imported yet"
+        return "" if self.redis_answered else "Redis has not answered yet"
+
+    def metrics(self) -> bytes:
+        """Of Health."""
+        return self._page.text()

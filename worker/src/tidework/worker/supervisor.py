@@ -1,0 +1,279 @@
+"""The supervisor: composes the worker's parts, starts them, and drains.
+
+Order of the end, after SIGTERM or SIGINT:
+ 1. readyz turns false; no more claims, no more waiting at the inbox; presence says draining
+ 2. jobs that have not started are given back
+ 3. running jobs finish: until the grace is over or a second signal comes; leases are renewed
+ 4. what still runs then is killed and given back, its attempt uncounted
+ 5. the last exchanges settle; if Redis is away, for some seconds only: the leases do the rest
+ 6. presence leaves; children, then the template, then connections and probes end
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+
+from tidework.broker.broker import Broker
+from tidework.clock import Clock, SystemClock
+from tidework.errors import BrokerError, BrokerUnavailableError
+from tidework.loop import Loop
+from tidework.metrics import WorkerNumbers
+from tidework.model.identity import QueueName, new_incarnation
+from tidework.settings import WorkerSettings
+from tidework.worker.backoff import Backoff
+from tidework.worker.child import ChildConfig
+from tidework.worker.consumer import Consumer, WorkerFacts
+from tidework.worker.dispatch import Recycling
+from tidework.worker.health import WorkerHealth
+from tidework.worker.heartbeat import Heartbeat
+from tidework.worker.inbox import Inbox
+from tidework.worker.journal import Journal
+from tidework.worker.memory import MIB
+from tidework.worker.memory_watch import MemoryWatch
+from tidework.worker.orphans import Orphans
+from tidework.worker.renewal import Renewal
+from tidework.worker.signals import StopRequest, handled
+from tidework.worker.slots import SlotPool
+from tidework.worker.template_keeper import TemplateKeeper
+from tidework.worker.verdicts import Verdict
+from tidework.worker.version import version
+
+SETTLE_PATIENCE = 5.0
+"""Seconds for the last exchanges, and for killed children to be gone."""
+
+logger = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):  # noqa: N818 - no error: the way out of the start
+    """A signal came before the worker had started."""
+
+
+class Supervisor:
+    """One life of a worker; made and run inside a running loop.
+
+    adopt: reap every child of this process and kill those that were not started here: only for
+           a process that is nothing but a worker
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        broker: Broker,
+        clock: Clock | None = None,
+        *,
+        adopt: bool = False,
+    ) -> None:
+        self.incarnation = new_incarnation(settings.worker_name)
+        self.stop = StopRequest()
+        self._settings = settings
+        self._broker = broker
+        clock = self._clock = clock or SystemClock()
+        self._queues = [QueueName(settings.namespace, name) for name in settings.queue]
+        self.numbers = WorkerNumbers(version(), settings.slots, lambda: self.pool.busy)
+        self._keeper = TemplateKeeper(_child_config(settings))
+        self._orphans = Orphans(self._is_ours, self._on_fallen) if adopt else None
+        self.pool = SlotPool(
+            settings.slots,
+            self._keeper,
+            Recycling(settings.recycle_jobs, settings.recycle_memory_mib * MIB),
+            clock,
+            on_child_gone=self._on_child_gone,
+        )
+        self.health = WorkerHealth(self.pool, self.numbers, clock)
+        self._compose_queues()
+
+    def _compose_queues(self) -> None:
+        settings, clock = self._settings, self._clock
+        journals = [Journal(queue.name, self.numbers, clock) for queue in self._queues]
+        facts = WorkerFacts(
+            self.incarnation,
+            self._keeper.specs,
+            settings.hard_timeout_seconds,
+            settings.unknown_task_grace_seconds,
+        )
+        self._consumers = [
+            Consumer(queue, index, self._broker, self.pool, facts, journals[index], clock)
+            for index, queue in enumerate(self._queues)
+        ]
+        for consumer in self._consumers:
+            self.pool.dispatch.add_source(consumer)
+        pairs = list(zip(self._consumers, journals, strict=True))
+        self._inboxes = [
+            Inbox(consumer, self._broker, journal, clock, settings.lease)
+            for consumer, journal in pairs
+        ]
+        self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
+        self._heartbeat = Heartbeat(
+            self._broker,
+            self.incarnation,
+            list(zip(self._queues, journals, strict=True)),
+            self.pool,
+            self.numbers,
+            clock,
+            lambda: self.health.draining,
+        )
+
+    # -- running ------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work until asked to stop, then drain.
+
+        Raises ConfigurationError, BrokerRefusedError or LayoutError if it cannot start, an
+        ExceptionGroup if one of its services dies.
+        """
+        with handled(self.stop, self._on_child):
+            try:
+                with suppress(_Stopped):
+                    await self._start()
+                    await self._serve()
+            finally:
+                await self._end()
+
+    async def _start(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as starting:
+                watch = starting.create_task(self._raise_when_stopped())
+                pulse = starting.create_task(self.health.loop.run())
+                app = starting.create_task(self._import_app())
+                for queue in self._queues:
+                    await self._open_queue(queue)
+                self.health.redis_answered = True
+                await app
+                watch.cancel()
+                pulse.cancel()
+        except BaseExceptionGroup as group:
+            raise _first(group) from None
+
+    async def _raise_when_stopped(self) -> None:
+        await self.stop.asked.wait()
+        raise _Stopped
+
+    async def _import_app(self) -> None:
+        await self._keeper.start(self.pool)
+        self.health.app_imported = True
+
+    async def _open_queue(self, queue: QueueName) -> None:
+        """Until Redis answers: a worker that starts before Redis waits, it does not crash."""
+        backoff = Backoff()
+        opened = False
+        while not opened:
+            try:
+                await self._broker.open_queue(queue)
+                opened = True
+            except BrokerUnavailableError as error:
+                delay = backoff.next().total_seconds()
+                logger.warning("%s; next attempt in %.1f s", error, delay)
+                await asyncio.sleep(delay)
+
+    async def _serve(self) -> None:
+        names = [str(queue) for queue in self._queues]
+        extra = {"queues": names, "slots": self._settings.slots, "incarnation": self.incarnation}
+        logger.info("worker started", extra=extra)
+        loops = [self.health.loop, MemoryWatch(self.pool, self._clock).loop]
+        loops += [self._renewal.loop, self._heartbeat.loop]
+        loops += [consumer.loop for consumer in self._consumers]
+        async with asyncio.TaskGroup() as services:
+            running = [_run(services, loop) for loop in loops]
+            taking = [_run(services, inbox.watch) for inbox in self._inboxes]
+            taking += [_run(services, inbox.sweep) for inbox in self._inboxes]
+            await self.stop.asked.wait()
+            await self._drain(taking)
+            for task in running:
+                task.cancel()
+        logger.info("worker ended", extra={"incarnation": self.incarnation})
+
+    async def _drain(self, taking: Sequence[asyncio.Task[None]]) -> None:
+        self.health.draining = True
+        self._heartbeat.loop.nudge()
+        for task in taking:
+            task.cancel()
+        await asyncio.wait(taking)
+        for consumer in self._consumers:
+            consumer.drain()
+            # A marker may have been taken from the inbox in the last moment: say so, that the
+            # exchange puts it back for others.
+            consumer.on_work(woken=True)
+        self.pool.take_back_unstarted()
+        grace = self._settings.grace.total_seconds()
+        if not await self._wait_all([c.wait_quiet() for c in self._consumers], grace):
+            self.pool.kill_running(Verdict.HANDED_BACK)
+            quiet = [consumer.wait_quiet() for consumer in self._consumers]
+            await _wait_for(quiet, SETTLE_PATIENCE)
+        settled = [consumer.wait_settled() for consumer in self._consumers]
+        if not await _wait_for(settled, SETTLE_PATIENCE):
+            logger.error("Redis does not answer: what was not settled returns with its lease")
+            return
+        with suppress(BrokerError):
+            await self._heartbeat.leave()
+
+    async def _wait_all(self, waits: Sequence[Awaitable[None]], seconds: float) -> bool:
+        """Wait for all; False when the time is up or a second signal came first."""
+        hurried = asyncio.ensure_future(self.stop.hurried.wait())
+        everything = asyncio.ensure_future(_wait_for(waits, seconds))
+        await asyncio.wait({hurried, everything}, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
+        if everything.done():
+            return everything.result()
+        everything.cancel()
+        return False
+
+    async def _end(self) -> None:
+        self.pool.close()
+        if not await _wait_for([self.pool.wait_empty()], SETTLE_PATIENCE):
+            logger.error("a child does not end; it is left to the system")
+        await self._keeper.close()
+        with suppress(BrokerError):
+            await self._broker.close()
+
+    # -- processes ----------------------------------------------------------------------------
+
+    def _on_child(self) -> None:
+        self._keeper.reap()
+        if self._orphans is not None:
+            self._orphans.reap()
+
+    def _on_child_gone(self) -> None:
+        if self._orphans is not None:
+            self._orphans.kill()
+
+    def _is_ours(self, pid: int) -> bool:
+        return pid == self._keeper.pid or self.pool.has_child(pid)
+
+    def _on_fallen(self, pid: int, code: int | None) -> None:
+        self.pool.on_child_ended(pid, code)
+
+
+def _child_config(settings: WorkerSettings) -> ChildConfig:
+    return ChildConfig(
+        app=settings.app,
+        worker=settings.worker_name,
+        namespace=settings.namespace,
+        queues=settings.queue,
+        log_format=settings.log_format,
+        log_level=settings.log_level,
+    )
+
+
+def _run(services: asyncio.TaskGroup, loop: Loop) -> asyncio.Task[None]:
+    return services.create_task(loop.run(), name=loop.name)
+
+
+async def _wait_for(waits: Sequence[Awaitable[None]], seconds: float) -> bool:
+    """Wait for all; False when the time is up."""
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(*waits)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first single error of a group."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

@@ -1,0 +1,73 @@
+"""The worker as a program: settings in, exit code out. supervisor.py composes and drains it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+
+from tidework.broker.redis import connect
+from tidework.errors import BrokerRefusedError, ConfigurationError, LayoutError
+from tidework.logs import configure_logs
+from tidework.settings import WorkerSettings
+from tidework.worker import process
+from tidework.worker.supervisor import Supervisor
+
+PARENT_VARIABLE = "TIDEWORK_PARENT_PID"
+"""Names the process with which the worker is to end; it has to be the worker's parent."""
+
+OK = 0
+FAILED = 1
+MISCONFIGURED = 2
+
+logger = logging.getLogger(__name__)
+
+
+def run_worker(settings: WorkerSettings) -> int:
+    """Run a worker in this process until it is asked to stop by a signal.
+
+    Returns the exit code: 0 drained, 1 a part of the worker failed, 2 it cannot start as
+    configured (said on standard error).
+    """
+    configure_logs(settings.log_format, settings.log_level, worker=settings.worker_name)
+    if parent := os.environ.pop(PARENT_VARIABLE, ""):
+        process.die_with_parent(int(parent))
+    process.become_subreaper()
+    try:
+        asyncio.run(_serve(settings))
+    except (ConfigurationError, BrokerRefusedError, LayoutError) as error:
+        _complain(settings, error)
+        return MISCONFIGURED
+    except Exception:
+        logger.critical("a part of the worker failed, so all of it ends", exc_info=True)
+        return FAILED
+    return OK
+
+
+async def _serve(settings: WorkerSettings) -> None:
+    if not settings.app:
+        raise ConfigurationError(
+            "no application is named: give --app MODULE or --app MODULE:NAME (TIDEWORK_APP)"
+        )
+    supervisor = Supervisor(settings, connect(settings.redis_url, settings.limits), adopt=True)
+    if settings.probe_port is None:
+        await supervisor.run()
+        return
+    # Imported for those who want it: an HTTP server costs some memory.
+    from tidework.worker.probes import ProbeServer
+
+    probes = ProbeServer(settings.probe_host, settings.probe_port, supervisor.health)
+    logger.info("probes listen", extra={"host": settings.probe_host, "port": probes.port})
+    try:
+        await supervisor.run()
+    finally:
+        probes.close()
+
+
+def _complain(settings: WorkerSettings, error: Exception) -> None:
+    human = settings.log_format == "human"
+    if human or (settings.log_format == "auto" and sys.stderr.isatty()):
+        sys.stderr.write(f"tidework worker: {error}\n")
+    else:
+        logger.error("%s", error)
