@@ -54,7 +54,7 @@ def read_options(arguments: list[str]) -> Options:
     parser = argparse.ArgumentParser(prog="demo.py", description="Index the standard library.")
     parser.add_argument("--keep", action="store_true", help="stay up afterwards, until Ctrl-C")
     parser.add_argument(
-        "--out", type=Path, default=HERE / "report", help="folder of the report (%(default)s)"
+        "--out", type=Path, default=HERE / "out", help="folder of the report (%(default)s)"
     )
     parser.add_argument(
         "--limit", type=float, default=150.0, help="give up after so many seconds (%(default)g)"
@@ -93,9 +93,9 @@ class Demonstration:
             _on_interrupt(dev.interrupt)
             ended = await dev.stop()
             await _end(listening)
-        if ended != 0:
+        if code == 0 and ended != 0:
             print(f"\nFAILED: expected `tidework dev` to end with exit code 0, found {ended}")
-            return code or 1
+            return 1
         return code
 
     def _tell(self, event: Mapping[str, Any]) -> None:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 # `crds`, `charts` and `docs` hold documents, not programs.
+# Files that are broken on purpose: the example buries them.
+LEFT_OUT = ("__pycache__", "broken")
 FOLDERS = ("worker", "operator", "tests", "examples", "benchmarks")
 
 
@@ -38,7 +40,9 @@ def sources(root: Path, *suffixes: str) -> Iterator[Source]:
     """Every file below FOLDERS with one of the suffixes, in a stable order."""
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in suffixes and path.is_file() and "__pycache__" not in path.parts:
+            if path.suffix not in suffixes or set(LEFT_OUT) & set(path.parts):
+                continue
+            if path.is_file():
                 yield Source(path.relative_to(root).as_posix(), path.read_text("utf-8"))
 
 

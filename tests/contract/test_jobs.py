@@ -38,7 +38,7 @@ async def state_of(kit: Kit, job_id: str) -> JobState | None:
     return None if record is None else record.state
 
 
-async def test_a_job_is_enqueued_claimed_and_completed(kit: Kit) -> None:
+async def test_a_job_is_enqueued_claimed_and_succeeds(kit: Kit) -> None:
     assert await kit.put(job("a")) == (True,)
     assert await state_of(kit, "a") is JobState.READY
 
@@ -91,7 +91,7 @@ async def test_every_tenth_claim_takes_the_oldest(kit: Kit) -> None:
     assert [name for name in order if name != "starved"] == [f"u{i:02}" for i in range(20)]
 
 
-async def test_a_delayed_job_waits_and_is_promoted(kit: Kit) -> None:
+async def test_a_scheduled_job_waits_and_is_promoted(kit: Kit) -> None:
     await kit.put(job("later", available_at=kit.now + 0.4))
     reply = await kit.exchange(want=5)
     assert reply.claimed == ()

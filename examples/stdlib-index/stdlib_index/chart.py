@@ -10,7 +10,7 @@ _BAR = 16
 _LABELS = 170
 _BARS = 440
 _VALUES = 80
-_LONGEST_LABEL = 24
+_LONGEST_LABEL = 22
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, int]]) -> str:

@@ -56,7 +56,9 @@ def render_page(run: str, found: Summary, now: datetime) -> str:
 <section>
 <h2>Largest packages, lines</h2>
 <p>{escape(tests) if found.tests.files else ""}</p>
+<figure>
 {bar_chart("Lines of the largest packages", [(s.name, s.lines) for s in found.largest])}
+</figure>
 </section>
 <section>
 <h2>Docstring coverage</h2>
@@ -110,8 +112,8 @@ def _missing(names: Sequence[str]) -> str:
         return ""
     return (
         '<section class="warning">\n<h2>Incomplete</h2>\n'
-        f"<p>Nothing is known of {len(names):,} files. Their jobs had not ended when the run's "
-        "time was up, or died without having measured: see the queue's dead letters.</p>\n"
+        f"<p>Nothing is known of these files ({len(names):,}). Their jobs had not ended when the "
+        "run's time was up, or died without having measured: see the queue's dead letters.</p>\n"
         f"{_list(names)}\n</section>\n"
     )
 

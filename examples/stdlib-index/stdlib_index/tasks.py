@@ -70,7 +70,7 @@ def report(run: str) -> str:
     findings = record_of(run).read()
     if findings is None:
         raise Bury(f"run {run}: its numbers are gone, or it never was; run index again")
-    folder = Path(os.environ.get("STDLIB_INDEX_OUT") or "report")
+    folder = Path(os.environ.get("STDLIB_INDEX_OUT") or "out")
     path = write_page(folder.resolve(), run, findings, datetime.now(UTC))
     if not findings.missing:
         with suppress(JobNotFoundError):

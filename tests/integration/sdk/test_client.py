@@ -149,14 +149,14 @@ def client_at(url: str) -> Client:
 
 def test_a_server_that_is_not_there() -> None:
     port = free_port()
-    with pytest.raises(BrokerUnavailableError, match=f"127.0.0.1:{port}.*--redis-url"):
+    with pytest.raises(BrokerUnavailableError, match=rf"127.0.0.1:{port}.*--redis-url"):
         client_at(f"redis://127.0.0.1:{port}/0").stats_sync("q")
 
 
 def test_a_server_that_needs_a_password(server_of) -> None:  # type: ignore[no-untyped-def]
     server = server_of("--requirepass", "secret")
     for url in (server.url, server.url.replace("redis://", "redis://:wrong@")):
-        with pytest.raises(BrokerRefusedError, match="redis://USER:PASSWORD@") as caught:
+        with pytest.raises(BrokerRefusedError, match=r"redis://USER:PASSWORD@") as caught:
             client_at(url).stats_sync("q")
         assert "wrong@" not in str(caught.value)
     client_at(server.url.replace("redis://", "redis://:secret@")).stats_sync("q")
@@ -191,7 +191,7 @@ def test_a_server_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     from tidework.broker.transport import BlockingTransport
 
     transport = BlockingTransport("redis://somewhere:6380/0")
-    with pytest.raises(BrokerRefusedError, match="somewhere:6380 is version 6.2.14.*7.0"):
+    with pytest.raises(BrokerRefusedError, match=r"somewhere:6380 is version 6.2.14.*7.0"):
         transport.check_info({"redis_version": "6.2.14", "role": "master"})
 
 

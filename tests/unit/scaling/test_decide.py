@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.support.scaling_cases import Replay, load, scaling
 from tidework.manifests import Scaling
-from tidework.scaling import History, Limit
-from tidework.scaling.history import Recommendation
+from tidework.scaling import Limit
 
 NO_WINDOW = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 
@@ -268,6 +265,7 @@ def test_after_fallback_seconds_at_least_min_replicas_run() -> None:
     decision = replay.at(60, None)
     assert decision.replicas == 2
     assert decision.reason.endswith("raised to minReplicas 2")
+    assert replay.at(61, None).reason.endswith("holding 2")
 
 
 def test_more_than_max_replicas_stay_while_the_load_is_unknown() -> None:
@@ -309,13 +307,3 @@ def test_the_history_stays_small() -> None:
     assert len(history.lows) <= 51
     # scaleUp's and scaleDown's periods are 15 s: one change a second at most.
     assert len(history.changes) <= 16
-
-
-def test_recommendations_of_a_window_are_kept_in_order() -> None:
-    behavior = scaling().behavior
-    history = History()
-    for at, replicas in enumerate((5, 9, 4, 7, 7)):
-        history = history.recommended(replicas, float(at), behavior)
-
-    assert history.highs == (Recommendation(1.0, 9), Recommendation(4.0, 7))
-    assert replace(history, highs=()).hold_down(9, 3, 4.0, 300).replicas == 3

@@ -139,7 +139,7 @@ def test_wrong_options_are_told() -> None:
 
     for options, told in (
         ({"delay": 1, "at": datetime.now(UTC)}, "use one"),
-        ({"at": datetime(2026, 1, 1)}, "no time zone"),
+        ({"at": datetime(2026, 1, 1)}, "no time zone"),  # noqa: DTZ001 - the fault
         ({"priority": 10}, "use 0"),
         ({"job_id": "a b"}, "job_id"),
     ):

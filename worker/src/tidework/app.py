@@ -69,7 +69,7 @@ class Tidework:
         return MappingProxyType(self._tasks)
 
     @overload
-    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+    def task(self, function: Callable[P, R]) -> Task[P, R]: ...
 
     @overload
     def task(
@@ -85,8 +85,7 @@ class Tidework:
 
     def task(
         self,
-        function: Callable[..., Any] | None = None,
-        /,
+        function: Callable[P, R] | None = None,
         *,
         name: str | None = None,
         queue: str | None = None,
@@ -94,7 +93,7 @@ class Tidework:
         delays: Sequence[Seconds] = DEFAULT_DELAYS,
         timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
-    ) -> Any:
+    ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
         """Make a function a task; it stays callable.
 
         name:         on the wire; the function's own name unless given
@@ -104,7 +103,7 @@ class Tidework:
         Raises ConfigurationError for a name taken twice, a bad value, an async function.
         """
 
-        def register(found: Callable[..., Any]) -> Task[..., Any]:
+        def register(found: Callable[P, R]) -> Task[P, R]:
             own_name = name or found.__name__
             spec = TaskSpec(
                 name=own_name,

@@ -11,7 +11,7 @@ import click
 
 from tidework.cli import crons, jobs, queues
 from tidework.cli.options import log_options, namespace_option, redis_option
-from tidework.settings import Settings, WorkerSettings
+from tidework.settings import LogFormat, Settings, WorkerSettings
 
 
 @click.group(
@@ -124,7 +124,7 @@ def dev(
 
     settings = Settings.load(**given)
     as_json = settings.log_format == "json"
-    log_format = "json" if as_json else "human"
+    log_format: LogFormat = "json" if as_json else "human"
     configure_logs(log_format, settings.log_level)
     options = DevOptions(
         paths=files,

@@ -33,7 +33,7 @@ def _mirrored(broker: RedisBroker, namespace: str | None) -> list[tuple[QueueNam
     found = []
     for queue in drive(broker.queues()):
         if queue.namespace == chosen:
-            documents = drive(broker.crontasks(queue))  # type: ignore[arg-type]
+            documents = drive(broker.crontasks(queue))
             found += [(queue, uid, document) for uid, document in documents.items()]
     return found
 

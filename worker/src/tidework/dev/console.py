@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -75,7 +75,7 @@ def _worker_exited(found: Event) -> str:
     return f"{text}; the next start is in {found['wait']:g} s" if found.get("wait") else text
 
 
-_WORDING = {
+_WORDING: dict[str, Callable[[Event], str]] = {
     "started": _started,
     "scaled": _scaled,
     "status": _status,

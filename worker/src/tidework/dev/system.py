@@ -15,7 +15,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from tidework.broker.redis import RedisBroker, connect
@@ -29,6 +29,7 @@ from tidework.errors import BrokerError, ConfigurationError, TideworkError
 from tidework.loop import Loop
 from tidework.maintenance.upkeep import Upkeep
 from tidework.manifests import ManifestErrors, Manifests, read_manifests
+from tidework.model.fire import Verdict
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
 from tidework.scheduler.documents import spec_of
@@ -91,7 +92,7 @@ class DevSystem:
         broker = connect(url, self._limits)
         clock = SystemClock()
         service = SchedulerService(broker, CronRegistry(), keeper=Upkeep)
-        service.scheduler.listen(self._tell_fire)
+        service.scheduler.counters.listeners.append(self._tell_fire)
         autoscaler = Autoscaler(broker, clock, self._console, self._queues)
         try:
             await self._apply(manifests, broker, service, url)
@@ -151,7 +152,7 @@ class DevSystem:
             await broker.open_queue(name)
         service.replace(specs, wanted)
         for name, queue in wanted.items():
-            folder = manifests.folder_of(queue)
+            folder = manifests.folders[name]
             scaled = self._queues.get(name)
             if scaled is None:
                 workers = LocalWorkers(queue, folder, self._common_environment(url))
@@ -188,7 +189,7 @@ class DevSystem:
 
     def _folders(self) -> set[Path]:
         assert self._manifests is not None
-        return {self._manifests.folder_of(queue) for queue in self._manifests.queues}
+        return set(self._manifests.folders.values())
 
     # -- telling ------------------------------------------------------------------------------
 
@@ -201,8 +202,9 @@ class DevSystem:
             crontasks=[crontask.metadata.name for crontask in manifests.crontasks],
         )
 
-    def _tell_fire(self, cron: str, verdict: str, fire: str, job: str) -> None:
-        self._console.tell("fired", cron=cron, verdict=verdict, fire=fire, job=job)
+    def _tell_fire(self, cron: str, verdict: Verdict, fire: datetime, job: str) -> None:
+        at = fire.isoformat(timespec="seconds")
+        self._console.tell("fired", cron=cron, verdict=verdict.value, fire=at, job=job)
 
     # -- the end ------------------------------------------------------------------------------
 

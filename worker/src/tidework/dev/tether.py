@@ -35,7 +35,7 @@ def command(number: signal.Signals, program: list[str]) -> list[str]:
 def main(argv: list[str]) -> None:
     """SIGNAL PARENT PROGRAM ARGUMENT..."""
     tether(int(argv[0]), int(argv[1]))
-    os.execv(argv[2], argv[2:])
+    os.execv(argv[2], argv[2:])  # noqa: S606 - without a shell, as it should be
 
 
 if __name__ == "__main__":

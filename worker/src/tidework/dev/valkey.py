@@ -1,7 +1,7 @@
 """The embedded server: a real Valkey with append-only file, in a folder of its own.
 
-A lock on the folder is inherited by the server, so that it is held for as long as anybody may
-write there: a second `tidework dev` on the same folder waits for a server that is just ending,
+The hold on the folder (flock) is inherited by the server, so that it lasts for as long as anybody
+may write there: a second `tidework dev` on the same folder waits for a server that is just ending,
 and is refused while one runs.
 """
 
@@ -16,14 +16,15 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis import RedisBroker, connect
 from tidework.dev.tether import command
 from tidework.errors import BrokerError, ConfigurationError
 
-_LOCK_WAIT = timedelta(seconds=10)
+_HOLD_WAIT = timedelta(seconds=10)
 _START_WAIT = timedelta(seconds=60)
 _STOP_WAIT = timedelta(seconds=20)
 
@@ -66,7 +67,7 @@ class EmbeddedValkey:
         self._temporary = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="tidework-dev-"))
         self.port = port or free_port()
-        self._lock: int | None = None
+        self._held: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -88,7 +89,11 @@ class EmbeddedValkey:
 
     async def start(self) -> None:
         """Start and wait until it serves. Raises ConfigurationError if it does not come up."""
-        await self._take_lock()
+        await self._hold_folder()
+        self._spawn()
+        await self._wait_until_up()
+
+    def _spawn(self) -> None:
         options = {
             "port": str(self.port),
             "bind": "127.0.0.1",
@@ -99,7 +104,7 @@ class EmbeddedValkey:
             "maxmemory-policy": "noeviction",
         }
         arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
-        assert self._lock is not None
+        assert self._held is not None
         with (self.folder / "server.log").open("ab") as log:
             # A session of its own: Ctrl-C on the terminal is ours to handle, not the server's.
             self._process = subprocess.Popen(
@@ -108,34 +113,28 @@ class EmbeddedValkey:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                pass_fds=(self._lock,),
+                pass_fds=(self._held,),
             )
-        await self._wait_until_up()
 
-    async def _take_lock(self) -> None:
-        if self._lock is not None:
+    async def _hold_folder(self) -> None:
+        if self._held is not None:
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held = os.open(self.folder / "held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise ConfigurationError(
                 f"--data-dir {self.folder}: {error.strerror}; name a folder that can be written to"
             ) from error
-        deadline = time.monotonic() + _LOCK_WAIT.total_seconds()
-        while not _try_lock(lock):
-            if time.monotonic() > deadline:
-                os.close(lock)
-                raise ConfigurationError(
-                    f"--data-dir {self.folder} is in use by another `tidework dev`; "
-                    "stop that one or name another folder"
-                )
-            await asyncio.sleep(0.1)
-        self._lock = lock
+        if not await _until(lambda: _try_to_hold(held), _HOLD_WAIT):
+            os.close(held)
+            raise ConfigurationError(
+                f"--data-dir {self.folder} is in use by another `tidework dev`; "
+                "stop that one or name another folder"
+            )
+        self._held = held
 
     async def _wait_until_up(self) -> None:
-        from tidework.broker.redis import connect
-
         deadline = time.monotonic() + _START_WAIT.total_seconds()
         broker = connect(self.url)
         try:
@@ -156,24 +155,31 @@ class EmbeddedValkey:
         process = self._process
         if process is not None and process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            deadline = time.monotonic() + _STOP_WAIT.total_seconds()
-            while process.poll() is None and time.monotonic() < deadline:
-                await asyncio.sleep(0.02)
-            if process.poll() is None:
+            if not await _until(lambda: process.poll() is not None, _STOP_WAIT):
                 process.kill()
                 process.wait()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _try_lock(lock: int) -> bool:
+def _try_to_hold(descriptor: int) -> bool:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    return True
+
+
+async def _until(condition: Callable[[], bool], span: timedelta) -> bool:
+    """Whether the condition came true in time; other processes cannot tell us, so we look."""
+    deadline = time.monotonic() + span.total_seconds()
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.02)
     return True
 
 

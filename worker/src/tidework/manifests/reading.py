@@ -7,7 +7,7 @@ whoever reads again after an edit keeps what it has when this raises.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,18 +17,22 @@ from tidework.manifests.faults import Fault, ManifestErrors, suggestion
 from tidework.manifests.parsing import KINDS, parse_document
 from tidework.manifests.taskqueue import TaskQueue
 from tidework.manifests.yaml_text import YamlDocument, YamlError, read_documents
-from tidework.model.identity import is_dns_label
+from tidework.model.identity import QueueName, is_dns_label
 
 SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """What was read, in the order of the documents. ``files``: each file read, once."""
+    """What was read, in the order of the documents.
+
+    files: each file read, once; folders: queue -> the folder of its document's file, absolute
+    """
 
     queues: tuple[TaskQueue, ...]
     crontasks: tuple[CronTask, ...]
     files: tuple[Path, ...]
+    folders: Mapping[QueueName, Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,11 @@ def read_manifests(paths: Sequence[Path], *, namespace: str = "default") -> Mani
         queues=tuple(found for found in parsed if isinstance(found, TaskQueue)),
         crontasks=tuple(found for found in parsed if isinstance(found, CronTask)),
         files=files,
+        folders={
+            document.parsed.queue_name: document.file.resolve().parent
+            for document in placed
+            if isinstance(document.parsed, TaskQueue)
+        },
     )
 
 
@@ -156,6 +165,8 @@ def _parse(file: Path, source: YamlDocument, ns: str) -> tuple[_Placed, list[Man
         for fault in source.faults
     ]
     parsed = None
+    if source.is_cut:
+        return _Placed(file, source, parsed, ns), errors
     try:
         parsed = parse_document(source.data, namespace=ns, file=str(file), line_of=source.line_of)
     except ManifestErrors as error:

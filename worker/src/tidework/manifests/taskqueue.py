@@ -34,13 +34,16 @@ VariableName = Annotated[
         "use letters, digits and '_', not starting with a digit",
     ),
 ]
+VariableValue = Annotated[
+    str, checked(lambda text: "\0" not in text, "an environment variable cannot hold a NUL")
+]
 
 
 class EnvVar(Part):
     """One environment variable."""
 
     name: VariableName = Field(description="Name of the variable.")
-    value: str = Field(default="", max_length=131_072, description="Its value, as text.")
+    value: VariableValue = Field(default="", max_length=131_072, description="Its value, as text.")
 
 
 class Retention(Part):

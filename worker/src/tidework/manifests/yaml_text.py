@@ -48,10 +48,14 @@ for _tag, _pattern, _first in (
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """One document: its data, and the faults that kept parts of it out of the data."""
+    """One document: its data, and the faults that kept parts of it out of the data.
+
+    is_cut: a bound was passed; what came after it is not in the data
+    """
 
     data: Any
     faults: tuple[Fault, ...]
+    is_cut: bool
     _node: yaml.Node = field(repr=False)
 
     def line_of(self, path: FieldPath) -> int:
@@ -82,7 +86,7 @@ def read_documents(text: str) -> Iterator[YamlDocument]:
             if node.tag != _NULL:
                 building = _Building()
                 data = building.value(node, ())
-                yield YamlDocument(data, tuple(building.faults), node)
+                yield YamlDocument(data, tuple(building.faults), building.is_cut, node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
@@ -104,14 +108,13 @@ class _Building:
     def __init__(self) -> None:
         self.faults: list[Fault] = []
         self._values = 0
+        self.is_cut = False
 
     def value(self, node: yaml.Node, path: FieldPath) -> Any:
         self._values += 1
+        if self.is_cut or self._is_out_of_bounds(path):
+            return None
         try:
-            if self._values > MAX_VALUES:
-                raise _RefusedError(f"the document unfolds to more than {MAX_VALUES} values")
-            if len(path) > MAX_NESTING:
-                raise _RefusedError("nested too deeply, or an alias that holds itself")
             if isinstance(node, yaml.MappingNode) and node.tag == _MAP:
                 return self._mapping(node, path)
             if isinstance(node, yaml.SequenceNode) and node.tag == _SEQ:
@@ -120,10 +123,20 @@ class _Building:
                 return _scalar(node)
             raise _RefusedError(f"tag {node.tag} is no JSON data")
         except _RefusedError as error:
-            # One report is enough once the bound is passed: all that follows would say the same.
-            if self._values <= MAX_VALUES + 1:
-                self.faults.append(Fault(path, str(error)))
+            self.faults.append(Fault(path, str(error)))
             return None
+
+    def _is_out_of_bounds(self, path: FieldPath) -> bool:
+        """Say so once, and stop: what follows would only say the same."""
+        if self._values > MAX_VALUES:
+            reason = f"with its aliases this holds more than {MAX_VALUES} values"
+        elif len(path) > MAX_NESTING:
+            reason = "nested too deeply, or an alias that holds itself"
+        else:
+            return False
+        self.is_cut = True
+        self.faults.append(Fault(path[:3], reason))
+        return True
 
     def _mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -137,7 +150,7 @@ class _Building:
                 shown = getattr(key_node, "value", "") if key_node.id == "scalar" else "this"
                 self.faults.append(Fault(path, f"key {shown} is not text; put it in quotes"))
                 continue
-            key = key_node.value
+            key = _text(key_node.value)
             if key in found:
                 fault = f"given twice, first in line {lines[key]}; keep one"
                 self.faults.append(Fault((*path, key), fault))
@@ -160,7 +173,7 @@ class _Building:
 def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
     if node.tag == _STR:
-        return text
+        return _text(text)
     if node.tag == _NULL:
         return None
     if node.tag == _BOOL:
@@ -170,6 +183,14 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     if node.tag == _FLOAT:
         return _number(text)
     raise _RefusedError(f"tag {node.tag} is no JSON data")
+
+
+def _text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _RefusedError("holds half of a surrogate pair, which is no character") from error
+    return text
 
 
 def _integer(text: str) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from tidework.model.fire import Verdict
 
@@ -33,13 +34,22 @@ class Lateness:
         self.worst = max(self.worst, late)
 
 
+FireListener = Callable[[str, Verdict, datetime, str], None]
+"""Told of each verdict: name of the CronTask, verdict, fire time, id of the job or ''."""
+
+
 @dataclass(slots=True)
 class SchedulerCounters:
-    """fenced_writes: requests refused because another leader holds a higher term;
-    manual_runs: runs asked for by annotation; failed_rounds: rounds of a queue ended by Redis."""
+    """What happened since the start, and who wants to hear of verdicts as they come.
+
+    fenced_writes: requests refused because another leader holds a higher term
+    manual_runs:   runs asked for by annotation
+    failed_rounds: rounds of a queue ended by trouble with Redis
+    """
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     lateness: Lateness = field(default_factory=Lateness)
     fenced_writes: int = 0
     manual_runs: int = 0
     failed_rounds: int = 0
+    listeners: list[FireListener] = field(default_factory=list)

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 TTL = timedelta(seconds=6)
 RENEW_EVERY = timedelta(seconds=2)
-_AT_ONCE = 16
+_AT_ONCE = 8
 
 
 class Terms(Protocol):

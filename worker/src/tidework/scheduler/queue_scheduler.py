@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
-from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
+from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict, fire_id
 from tidework.model.identity import QueueName
 from tidework.scheduler.agenda import Agenda, CronEntry, Phase
 from tidework.scheduler.counters import SchedulerCounters
@@ -24,11 +24,12 @@ from tidework.scheduler.spec import CronSpec, fire_job, manual_job
 logger = logging.getLogger(__name__)
 
 _ADMITTED_PER_ROUND = 256
-_ADMITTED_AT_ONCE = 16
+_ADMITTED_AT_ONCE = 4
 _DUE_PER_ROUND = 2000
 _CATCHING_UP_PER_ROUND = 5
 _FIRES_PER_ENTRY = 100
 _FIRES_PER_REQUEST = 250
+_REQUESTS_AT_ONCE = 3  # while Redis works on one, the next is being written
 
 _FIRING = frozenset({Phase.WAIT, Phase.CATCH_UP})
 
@@ -191,6 +192,10 @@ class QueueScheduler:
                 taken.append(entry)
         taken += self._agenda.take(Phase.CATCH_UP, _CATCHING_UP_PER_ROUND)
         plans = [(entry, self._plan(entry, now)) for entry in taken]
+
+        async def decide(planned: Sequence[_Planned]) -> None:
+            await self._decide(term, planned, now)
+
         # A request holds one fire of each CronTask: were one refused and a later one of the same
         # CronTask written, the watermark would pass the refused one, which had no verdict then.
         for turn in range(max((len(fires) for _, fires in plans), default=0)):
@@ -199,8 +204,11 @@ class QueueScheduler:
                 for entry, fires in plans
                 if turn < len(fires) and entry.phase in _FIRING
             ]
-            for start in range(0, len(planned), _FIRES_PER_REQUEST):
-                await self._decide(term, planned[start : start + _FIRES_PER_REQUEST], now)
+            requests = [
+                planned[start : start + _FIRES_PER_REQUEST]
+                for start in range(0, len(planned), _FIRES_PER_REQUEST)
+            ]
+            await for_each(requests, decide, at_once=_REQUESTS_AT_ONCE)
         for entry in taken:
             if entry.phase in _FIRING:
                 self._agenda.put(entry, Phase.ARM)
@@ -233,6 +241,10 @@ class QueueScheduler:
         self._counters.verdicts[verdict] += 1
         if verdict is Verdict.ENQUEUED and entry.gap is None:
             self._counters.lateness.observe(visible - fire.at)
+        spec = entry.spec
+        job_id = fire_id(spec.uid, to_unix(fire.at)) if verdict is Verdict.ENQUEUED else ""
+        for listener in self._counters.listeners:
+            listener(spec.name, verdict, fire.at, job_id)
         logger.log(
             logging.DEBUG if verdict is Verdict.ENQUEUED else logging.INFO,
             "CronTask %s: fire %s %s",

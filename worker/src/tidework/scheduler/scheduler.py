@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 # The wait is bounded, since the wall clock may be set while we wait by another one.
 _LONGEST_WAIT = timedelta(seconds=1)
 _REST_AFTER_ERROR = timedelta(seconds=1)
-_QUEUES_AT_ONCE = 16
+_QUEUES_AT_ONCE = 8
 _ARMED_PER_ROUND = 200
 
 SKEW_LIMIT = timedelta(seconds=5)

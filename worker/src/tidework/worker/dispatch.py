@@ -179,7 +179,8 @@ class Dispatch:
 
     def _takes_ahead(self, link: ChildLink) -> bool:
         return (
-            len(link.jobs) <= AHEAD_IN_CHILD
+            not self._idle
+            and len(link.jobs) <= AHEAD_IN_CHILD
             and not self._recycling.forbids_ahead(link)
             and _is_quick(link, self._clock.monotonic())
             and all(self._may_share_pipe(job) for job in link.jobs)

@@ -88,27 +88,37 @@ class Inbox:
         return wait
 
     async def _take(self, documents: Sequence[bytes]) -> None:
-        woken = False
-        taken = False
+        """Take these in, and what else the inbox holds."""
+        markers = taken = 0
         while documents:
-            accepted: list[AcceptedDocument] = []
-            rejected: list[RejectedDocument] = []
-            for raw in documents:
-                if raw == MARKER:
-                    woken = True
-                    continue
-                found = read_document(raw, self._clock.now().timestamp())
-                if isinstance(found, AcceptedDocument):
-                    accepted.append(found)
-                else:
-                    rejected.append(found)
-                    self._journal.note_rejected(found.id, JobError.decode(found.error))
+            markers += documents.count(MARKER)
+            accepted, rejected = self._sort([raw for raw in documents if raw != MARKER])
+            if not accepted and not rejected:
+                break  # every intake that leaves ready jobs puts a marker into an empty inbox
             documents = await self._broker.intake(
                 self._consumer.queue, accepted, rejected, more=BATCH
             )
-            taken = taken or bool(accepted)
-        if taken or woken:
-            self._consumer.on_work(woken=woken)
+            taken += len(accepted)
+        if markers:
+            # An exchange removes one of them, the next sweep the others.
+            self._consumer.documents_seen = True
+        if taken or markers:
+            self._consumer.on_work(woken=markers > 0)
+
+    def _sort(
+        self, documents: Sequence[bytes]
+    ) -> tuple[list[AcceptedDocument], list[RejectedDocument]]:
+        accepted: list[AcceptedDocument] = []
+        rejected: list[RejectedDocument] = []
+        now = self._clock.now().timestamp()
+        for raw in documents:
+            found = read_document(raw, now)
+            if isinstance(found, AcceptedDocument):
+                accepted.append(found)
+            else:
+                rejected.append(found)
+                self._journal.note_rejected(found.id, JobError.decode(found.error))
+        return accepted, rejected
 
 
 def read_document(raw: bytes, now: float) -> AcceptedDocument | RejectedDocument:

@@ -105,7 +105,7 @@ class Supervisor:
             Inbox(consumer, self._broker, journal, clock, settings.lease)
             for consumer, journal in pairs
         ]
-        self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
+        self._renewal = Renewal(self._broker, pairs, settings.lease)
         self._heartbeat = Heartbeat(
             self._broker,
             self.incarnation,

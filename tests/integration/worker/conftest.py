@@ -1,0 +1,55 @@
+"""A real worker on a real server, for every test of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.worker.processes import APPS, WorkerProcess
+from tests.support.fixtures import namespace, redis_url, valkey
+from tidework.client import Client
+from tidework.settings import Settings
+
+__all__ = ["namespace", "redis_url", "valkey"]
+
+StartWorker = Callable[..., WorkerProcess]
+
+
+@pytest.fixture
+def start_worker(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[StartWorker]:
+    """Starts workers; whatever they leave behind is killed, and the test fails for it."""
+    started: list[WorkerProcess] = []
+
+    def start(app: str = "hostile", **settings: Any) -> WorkerProcess:
+        given = {"redis_url": redis_url, "namespace": namespace, **settings}
+        log = tmp_path / f"worker-{len(started)}.log"
+        started.append(WorkerProcess(app, log, given))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.end()
+    left = [worker.remains() for worker in started]
+    assert not any(left), f"processes outlived their worker: {left}"
+
+
+@pytest.fixture
+def client(redis_url: str, namespace: str) -> Client:
+    """A client of the same queues as the workers."""
+    return Client(Settings(redis_url=redis_url, namespace=namespace))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where jobs leave marks for the test."""
+    found = tmp_path / "marks"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _apps_are_there() -> None:
+    assert (APPS / "hostile.py").exists()

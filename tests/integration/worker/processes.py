@@ -1,0 +1,219 @@
+"""Workers as processes, and what a test wants to know of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+APPS = Path(__file__).parent / "apps"
+PATIENCE = 20.0
+T = TypeVar("T")
+
+
+def until(found: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+    """Look until ``found`` returns something true, and return that."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = found()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain: {what}")
+        time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """Does the process exist, zombies not counted?"""
+    return state_of(pid) not in ("", "Z", "X")
+
+
+def state_of(pid: int) -> str:
+    """The letter of /proc/PID/stat, '' for no process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[0]
+
+
+def children_of(pid: int) -> list[int]:
+    """Of any process."""
+    found = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(child) for child in listing.read_text().split()]
+        except OSError:
+            continue
+    return sorted(found)
+
+
+class WorkerProcess:
+    """``python -m tidework.worker`` with JSON logs in a file."""
+
+    def __init__(self, app: str, log: Path, settings: dict[str, Any]) -> None:
+        self._log = log
+        given = {
+            "app": app,
+            "queue": ["jobs"],
+            "slots": 1,
+            "log_format": "json",
+            "log_level": "debug",
+            "probe_port": 0,
+            "lease_seconds": 3.0,
+            "worker_name": log.stem,
+            **settings,
+        }
+        environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        for name, value in given.items():
+            text = json.dumps(value) if isinstance(value, list) else str(value)
+            environment[f"TIDEWORK_{name.upper()}"] = text
+        with log.open("ab") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-W", "error", "-m", "tidework.worker"],
+                cwd=APPS,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stderr=stderr,
+            )
+        self.pid = self.process.pid
+        self._seen: set[int] = set()
+
+    # -- what it says -------------------------------------------------------------------------
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Its log; lines that are not JSON have only an event."""
+        found = []
+        for line in self._log.read_text(errors="replace").splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                found.append({"event": line})
+        return found
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        """Lines of this event."""
+        return [line for line in self.lines() if line.get("event") == event]
+
+    def wait_event(self, event: str, count: int = 1) -> dict[str, Any]:
+        """Wait until the event was logged ``count`` times; returns that line."""
+
+        def look() -> list[dict[str, Any]]:
+            found = self.events(event)
+            return found if len(found) >= count else []
+
+        try:
+            return until(look, event)[count - 1]
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.text()}") from None
+
+    def wait_started(self) -> WorkerProcess:
+        """Wait until all its slots are there."""
+        self.wait_event("worker started")
+        until(lambda: "ok" in self.probe("/readyz")[1], "the worker is ready")
+        return self
+
+    def text(self) -> str:
+        """The log as it is."""
+        return self._log.read_text(errors="replace")[-6000:]
+
+    def probe(self, path: str) -> tuple[int, str]:
+        """Ask a probe."""
+        port = self.wait_event("probes listen")["port"]
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def metric(self, name: str) -> float:
+        """The sum over all series of a metric."""
+        page = self.probe("/metrics")[1].splitlines()
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in page
+            if line.startswith((name + " ", name + "{"))
+        )
+
+    # -- its processes ------------------------------------------------------------------------
+
+    def template(self) -> int:
+        """Pid of the template."""
+
+        def look() -> int:
+            found = [p for p in children_of(self.pid) if is_alive(p)]
+            self._seen.update(found)
+            return found[0] if len(found) == 1 else 0
+
+        return until(look, "one template")
+
+    def children(self, count: int = 1) -> list[int]:
+        """Pids of the children, once there are so many."""
+
+        def look() -> list[int]:
+            template = self.template()
+            found = [p for p in children_of(template) if is_alive(p)]
+            self._seen.update(found)
+            return found if len(found) == count else []
+
+        return until(look, f"{count} children")
+
+    def zombies(self) -> list[int]:
+        """Ended processes that nobody reaped, below the worker."""
+        found, look_at = [], [self.pid]
+        while look_at:
+            for pid in children_of(look_at.pop()):
+                look_at.append(pid)
+                if state_of(pid) == "Z":
+                    found.append(pid)
+        return found
+
+    def note(self, pid: int) -> None:
+        """This process has to be gone at the end, too."""
+        self._seen.add(pid)
+
+    # -- its end ------------------------------------------------------------------------------
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = PATIENCE) -> int:
+        """Its exit code."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the worker does not end:\n{self.text()}") from None
+
+    def end(self) -> None:
+        """Make an end of it, however it is."""
+        if self.process.poll() is None:
+            self._seen.update(children_of(self.pid))
+            for child in list(self._seen):
+                self._seen.update(children_of(child))
+            self.process.send_signal(signal.SIGCONT)
+            self.process.terminate()
+            try:
+                self.process.wait(3)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)
+
+    def remains(self) -> list[int]:
+        """Processes of it that still live; they are killed."""
+        deadline = time.monotonic() + 5
+        while any(map(is_alive, self._seen)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        found = [pid for pid in self._seen if is_alive(pid)]
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+        return found

@@ -1,0 +1,103 @@
+"""What becomes of a claimed job before a child sees it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tidework.model.lease import ClaimedJob
+from tidework.model.outcome import JobError, Outcome, OutcomeKind
+from tidework.model.retry import RetryPolicy
+from tidework.model.task import TaskSpec
+from tidework.worker.admission import Admission, admit
+
+NOW = 1_000_000.0
+SPECS = {
+    "plain": TaskSpec("plain", "q", RetryPolicy(max_attempts=4)),
+    "quick": TaskSpec("quick", "q", RetryPolicy(max_attempts=2), timeout=timedelta(seconds=30)),
+}
+
+
+def claimed(releases: int = 0, body: bytes | None = None, **envelope: Any) -> ClaimedJob:
+    raw = json.dumps({"v": 1, "id": "j", "params": {}, "created_at": NOW, **envelope}).encode()
+    return ClaimedJob("j", "token", 1, 1, 0, releases, raw if body is None else body)
+
+
+def judge(job: ClaimedJob, now: float = NOW) -> Admission | Outcome:
+    return admit(job, SPECS, now=now, hard_timeout=600, unknown_grace=60)
+
+
+def outcome(job: ClaimedJob, now: float = NOW) -> Outcome:
+    found = judge(job, now)
+    assert isinstance(found, Outcome)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("envelope", "timeout", "attempts"),
+    [
+        ({"task": "plain"}, 600, 4),
+        ({"task": "plain", "timeout": 5, "max_attempts": 1}, 5, 1),
+        ({"task": "plain", "timeout": 6000}, 600, 4),
+        ({"task": "quick"}, 30, 2),
+        ({"task": "quick", "timeout": 5}, 5, 2),
+        ({"task": "quick", "timeout": 50, "max_attempts": 9}, 30, 9),
+        ({"task": "quick", "timeout": None, "max_attempts": None}, 30, 2),
+    ],
+)
+def test_the_smallest_timeout_and_the_nearest_attempts_count(
+    envelope: dict[str, Any], timeout: float, attempts: int
+) -> None:
+    found = judge(claimed(**envelope))
+
+    assert found == Admission(SPECS[envelope["task"]], timeout, attempts)
+
+
+@pytest.mark.parametrize(
+    ("releases", "delay"), [(0, 1), (1, 2), (3, 8), (5, 32), (6, 60), (20, 60), (5000, 60)]
+)
+def test_an_unknown_task_waits_longer_each_time(releases: int, delay: int) -> None:
+    found = outcome(claimed(releases, task="missing"))
+
+    assert found == Outcome.release(timedelta(seconds=delay))
+
+
+def test_an_unknown_task_is_buried_after_its_grace_with_what_is_known() -> None:
+    found = outcome(claimed(task="missing"), now=NOW + 61)
+
+    error = JobError.decode(found.detail)
+    assert found.kind is OutcomeKind.BURY
+    assert error.cause == "unknown_task"
+    assert "'missing'" in error.message
+    assert "plain, quick" in error.message
+    assert "tidework" in error.message
+
+
+def test_the_grace_begins_when_the_job_becomes_available() -> None:
+    found = outcome(claimed(task="missing", available_at=NOW + 3600), now=NOW + 3630)
+
+    assert found.kind is OutcomeKind.RELEASE
+
+
+def test_a_newer_envelope_is_left_to_a_newer_worker() -> None:
+    assert outcome(claimed(task="plain", v=2)).kind is OutcomeKind.RELEASE
+
+    late = outcome(claimed(task="plain", v=2), now=NOW + 61)
+    assert late.kind is OutcomeKind.BURY
+    assert "version 2" in JobError.decode(late.detail).message
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"{}", b'"task"', b"\xff\xfe"])
+def test_an_unreadable_envelope_is_buried(body: bytes) -> None:
+    found = outcome(claimed(body=body))
+
+    assert found.kind is OutcomeKind.BURY
+    assert JobError.decode(found.detail).cause == "invalid"
+
+
+@pytest.mark.parametrize("task", [None, 7, ["plain"], {}])
+def test_a_task_that_is_no_name_is_unknown(task: object) -> None:
+    assert outcome(claimed(task=task)).kind is OutcomeKind.RELEASE

@@ -1,0 +1,165 @@
+"""The child's loop over a real pipe: starts, reports, permits, the end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tidework.model.outcome import Outcome
+from tidework.worker import frames
+from tidework.worker.child import Child, ChildConfig
+
+
+class Bench:
+    """A Child in a thread, and the supervisor's ends of its pipes."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = socket.socketpair()
+        self.pipe.settimeout(10)
+        self.permits_read, self.permits_write = os.pipe()
+        os.set_blocking(self.permits_read, False)
+        self.ran: list[int] = []
+        self.gate = threading.Semaphore(0)
+        self._buffer = frames.FrameBuffer()
+        self._found: list[bytes] = []
+        self._theirs = theirs
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        Child(self._theirs, self.permits_read, self._attempt).serve()
+
+    def _attempt(self, frame: frames.JobFrame) -> Outcome:
+        self.gate.acquire(timeout=10)
+        self.ran.append(frame.number)
+        return Outcome.complete(frame.body)
+
+    def send(self, number: int, *, ahead: bool = False, body: bytes = b"{}") -> None:
+        if ahead:
+            os.write(self.permits_write, frames.PERMIT.pack(number))
+        self.pipe.sendall(frames.JobFrame(number, ahead, 0, 1, 1, 5.0, body).encode())
+
+    def report(self) -> frames.Report:
+        while not self._found:
+            self._found += self._buffer.feed(self.pipe.recv(65536))
+        return frames.decode_report(self._found.pop(0))
+
+    def close(self) -> None:
+        self.pipe.close()
+        self.gate.release(100)
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+        self._theirs.close()
+        os.close(self.permits_read)
+        os.close(self.permits_write)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    found = Bench()
+    assert found.report() == frames.Ready()
+    yield found
+    found.close()
+
+
+def started(report: frames.Report) -> int:
+    assert isinstance(report, frames.Started)
+    return report.number
+
+
+def ended(report: frames.Report) -> int:
+    assert isinstance(report, frames.Ended)
+    return report.number
+
+
+def test_a_job_is_reported_at_its_start_and_at_its_end(bench: Bench) -> None:
+    bench.send(1, body=b'{"n": 1}')
+    assert started(bench.report()) == 1
+
+    bench.gate.release()
+
+    report = bench.report()
+    assert isinstance(report, frames.Ended)
+    assert report.outcome == Outcome.complete(b'{"n": 1}')
+
+
+def test_the_end_of_one_and_the_start_of_the_next_come_in_one_write(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+    bench.send(2, ahead=True)
+    bench.gate.release()
+
+    data = bench.pipe.recv(65536)
+
+    reports = [frames.decode_report(found) for found in frames.FrameBuffer().feed(data)]
+    assert [type(found) for found in reports] == [frames.Ended, frames.Started]
+
+
+def test_the_end_is_told_when_nothing_follows(bench: Bench) -> None:
+    bench.send(1)
+    bench.gate.release()
+
+    assert started(bench.report()) == 1
+    assert ended(bench.report()) == 1
+
+
+def test_a_job_whose_permit_was_taken_back_does_not_run(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+    bench.send(2, ahead=True)
+    bench.send(3, ahead=True)
+    taken = os.read(bench.permits_read, 4096)
+    assert taken == frames.PERMIT.pack(2) + frames.PERMIT.pack(3)
+    bench.send(4, ahead=True)
+
+    bench.gate.release(2)
+
+    assert ended(bench.report()) == 1
+    assert started(bench.report()) == 4
+    assert ended(bench.report()) == 4
+    assert bench.ran == [1, 4]
+
+
+def test_a_job_begun_has_lost_its_permit(bench: Bench) -> None:
+    bench.send(1)
+    bench.send(2, ahead=True)
+    bench.send(3, ahead=True)
+    bench.gate.release()
+    assert [started(bench.report()), ended(bench.report())] == [1, 1]
+    assert started(bench.report()) == 2
+
+    assert os.read(bench.permits_read, 4096) == frames.PERMIT.pack(3)
+
+
+def test_a_job_in_pieces_and_many_at_once(bench: Bench) -> None:
+    bench.gate.release(100)
+    big = b'"' + b"x" * 300_000 + b'"'
+    bench.send(1, body=big)
+    for number in range(2, 20):
+        bench.send(number, ahead=True)
+
+    ends = []
+    while len(ends) < 19:
+        report = bench.report()
+        if isinstance(report, frames.Ended):
+            ends.append(report.number)
+    assert ends == list(range(1, 20))
+
+
+def test_a_closed_pipe_ends_the_child(bench: Bench) -> None:
+    bench.pipe.shutdown(socket.SHUT_WR)
+
+    bench._thread.join(10)
+
+    assert not bench._thread.is_alive()
+
+
+def test_the_config_survives_the_command_line() -> None:
+    config = ChildConfig("shop:app", "w", "ns", ("a", "b"), "json", "debug")
+
+    assert ChildConfig.from_json(config.to_json()) == config
+    assert [str(queue) for queue in config.queue_names()] == ["ns/a", "ns/b"]

@@ -1,0 +1,229 @@
+"""One attempt: whatever the task does becomes the right Outcome."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tidework.app import Tidework
+from tidework.clock import ManualClock
+from tidework.logs import job_fields
+from tidework.model.current import current_job, running_job
+from tidework.model.endings import Bury, Retry
+from tidework.model.identity import QueueName
+from tidework.model.outcome import JobError, Outcome, OutcomeKind
+from tidework.worker.execution import RESULT_LIMIT, Execution
+from tidework.worker.frames import JobFrame
+
+QUEUE = QueueName("ns", "emails")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def run(
+    function: Callable[..., Any],
+    params: dict[str, Any] | None = None,
+    *,
+    attempt: int = 1,
+    max_attempts: int = 3,
+    body: bytes | None = None,
+    **options: Any,
+) -> Outcome:
+    app = Tidework("test")
+    app.task(name="t", **options)(function)
+    envelope = {"v": 1, "id": "j1", "task": "t", "params": params or {}, "created_at": 1}
+    frame = JobFrame(
+        number=1,
+        ahead=False,
+        queue=0,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        timeout=60,
+        body=json.dumps(envelope).encode() if body is None else body,
+    )
+    return Execution(app.tasks, (QUEUE,), ManualClock(START)).run(frame)
+
+
+def error_of(outcome: Outcome) -> JobError:
+    return JobError.decode(outcome.detail)
+
+
+def fail(error: BaseException) -> Callable[[], None]:
+    def task() -> None:
+        raise error
+
+    return task
+
+
+def test_a_result_is_json() -> None:
+    def task(a: int, b: int) -> dict[str, int]:
+        return {"sum": a + b}
+
+    assert run(task, {"a": 1, "b": 2}) == Outcome.complete(b'{"sum":3}')
+
+
+def test_no_result_is_no_bytes() -> None:
+    assert run(lambda: None) == Outcome.complete(b"")
+
+
+@pytest.mark.parametrize("result", [object(), {1, 2}, float("nan"), b"bytes", lambda: 1])
+def test_a_result_that_is_not_json_is_buried_with_the_reason(result: object) -> None:
+    found = run(lambda: result)
+
+    assert found.kind is OutcomeKind.BURY
+    assert error_of(found).cause == "invalid_result"
+    assert "task t returned" in error_of(found).message
+
+
+def test_a_result_above_the_limit_is_buried() -> None:
+    found = run(lambda: "x" * RESULT_LIMIT)
+
+    assert found.kind is OutcomeKind.BURY
+    assert str(RESULT_LIMIT) in error_of(found).message
+
+
+def test_an_exception_is_retried_after_the_policys_delay() -> None:
+    found = run(fail(ValueError("no such address")), delays=[7])
+
+    error = error_of(found)
+    assert found.kind is OutcomeKind.RETRY
+    assert timedelta(seconds=7) <= found.delay <= timedelta(seconds=7.7)
+    assert (error.type, error.message, error.cause) == (
+        "ValueError",
+        "no such address",
+        "exception",
+    )
+    assert error.trace.startswith("Traceback")
+    assert "raise error" in error.trace
+    assert "tidework/worker/execution.py" not in error.trace, "the worker's own frames are noise"
+
+
+def test_the_last_attempt_is_buried() -> None:
+    found = run(fail(ValueError("x")), attempt=3)
+
+    assert found.kind is OutcomeKind.BURY
+    assert error_of(found).type == "ValueError"
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit("g")])
+def test_leaving_the_interpreter_is_a_failed_attempt(error: BaseException) -> None:
+    found = run(fail(error))
+
+    assert found.kind is OutcomeKind.RETRY
+    assert error_of(found).type == type(error).__name__
+
+
+def test_bury_is_final() -> None:
+    found = run(fail(Bury("it does not parse")))
+
+    assert found.kind is OutcomeKind.BURY
+    assert error_of(found).message == "it does not parse"
+    assert error_of(found).cause == "bury"
+
+
+def test_retry_names_its_own_delay() -> None:
+    found = run(fail(Retry("not yet", delay=timedelta(seconds=90))))
+
+    assert (found.kind, found.delay) == (OutcomeKind.RETRY, timedelta(seconds=90))
+    assert error_of(found).message == "not yet"
+
+
+def test_retry_without_a_delay_uses_the_policys() -> None:
+    found = run(fail(Retry()), delays=[40])
+
+    assert found.kind is OutcomeKind.RETRY
+    assert found.delay >= timedelta(seconds=40)
+
+
+def test_retry_on_the_last_attempt_is_buried() -> None:
+    found = run(fail(Retry("again", delay=timedelta(seconds=1))), attempt=3)
+
+    assert found.kind is OutcomeKind.BURY
+
+
+def test_params_that_do_not_fit_are_buried_at_once() -> None:
+    def task(count: int) -> None:
+        raise AssertionError("not to be called")
+
+    found = run(task, {"count": "many"})
+
+    assert found.kind is OutcomeKind.BURY
+    assert error_of(found).cause == "invalid_params"
+    assert "count" in error_of(found).message
+
+
+def test_a_broken_envelope_is_buried() -> None:
+    found = run(lambda: None, body=b'{"id": "j1"')
+
+    assert found.kind is OutcomeKind.BURY
+    assert error_of(found).cause == "invalid"
+
+
+def test_a_task_that_only_the_supervisor_knows_is_given_back() -> None:
+    found = run(lambda: None, body=b'{"id": "j1", "task": "other"}')
+
+    assert found == Outcome.release(timedelta(seconds=1))
+
+
+def test_the_task_sees_its_job_and_leaves_no_trace_of_it() -> None:
+    seen = []
+
+    def task() -> None:
+        seen.append((current_job(), job_fields.get()))
+
+    run(task, attempt=2)
+
+    ((job, fields),) = seen
+    assert (job.id, job.task, job.queue, job.namespace) == ("j1", "t", "emails", "ns")
+    assert (job.attempt, job.max_attempts) == (2, 3)
+    assert job.deadline == START + timedelta(seconds=60)
+    assert fields == {"job_id": "j1", "task": "t", "queue": "emails", "attempt": 2}
+    assert running_job.get() is None
+    assert job_fields.get() is None
+
+
+def test_an_exception_that_cannot_be_shown_is_still_a_failure() -> None:
+    class Hostile(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            raise RuntimeError("no text for you")
+
+    found = run(fail(Hostile()))
+
+    assert found.kind is OutcomeKind.RETRY
+    assert error_of(found).type == "Hostile"
+
+
+def test_endless_recursion_is_a_failure() -> None:
+    def task() -> None:
+        task()
+
+    found = run(task)
+
+    assert error_of(found).type == "RecursionError"
+    assert len(found.detail) < 100_000
+
+
+def test_success_is_logged_with_the_jobs_fields(caplog: pytest.LogCaptureFixture) -> None:
+    fields = []
+
+    class Look(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            fields.append(job_fields.get())
+            return True
+
+    caplog.set_level(logging.INFO)
+    logger = logging.getLogger("tidework.worker.execution")
+    look = Look()
+    logger.addFilter(look)
+    try:
+        run(lambda: sys.version)
+    finally:
+        logger.removeFilter(look)
+
+    assert [record.message for record in caplog.records] == ["job succeeded"]
+    assert fields == [{"job_id": "j1", "task": "t", "queue": "emails", "attempt": 1}]

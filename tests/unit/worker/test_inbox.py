@@ -1,0 +1,142 @@
+"""The inbox: documents of any program become jobs or dead letters; nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from tests.unit.worker.consumers import QUEUE, Bench, until
+from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
+from tidework.errors import BrokerFullError
+from tidework.model.job import JobState
+from tidework.model.outcome import JobError
+from tidework.worker.inbox import read_document
+
+NOW = 1_700_000_000.0
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    found = Bench(lease=timedelta(milliseconds=600))
+    found.start()
+    yield found
+    await found.stop()
+
+
+def test_a_whole_document_is_kept_as_it_came() -> None:
+    raw = b'{ "id": "a", "task": "t", "created_at": 5, "later": [1] }'
+
+    found = read_document(raw, NOW)
+
+    assert isinstance(found, AcceptedDocument)
+    assert (found.raw, found.body, found.job.id) == (raw, raw, "a")
+
+
+def test_a_document_without_an_id_gets_one_that_is_stored() -> None:
+    found = read_document(b'{"task": "t", "params": {"a": 1}, "later": [1]}', NOW)
+
+    assert isinstance(found, AcceptedDocument)
+    stored = json.loads(found.body)
+    assert stored["id"] == found.job.id
+    assert stored["created_at"] == NOW
+    assert stored["later"] == [1]
+    assert stored["params"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"{", "not valid JSON"),
+        (b"\xff", "UTF-8"),
+        (b"[1]", "object"),
+        (b'{"id": "a"}', "task"),
+        (b'{"task": "t", "params": 7}', "params"),
+        (b'{"task": "t", "v": 2}', "version"),
+    ],
+)
+def test_what_is_no_job_is_rejected_with_the_reason(raw: bytes, reason: str) -> None:
+    found = read_document(raw, NOW)
+
+    assert isinstance(found, RejectedDocument)
+    assert found.raw == raw
+    error = JobError.decode(found.error)
+    assert (error.type, error.cause) == ("EnvelopeError", "invalid")
+    assert reason in error.message
+
+
+async def test_a_document_wakes_the_worker_and_runs(bench: Bench) -> None:
+    await until(bench.consumer.starved.is_set)
+
+    await bench.broker.put_document(QUEUE, b'{"id": "a", "task": "t"}')
+
+    await bench.wait_sent(1)
+
+
+async def test_documents_come_in_by_hundreds(bench: Bench) -> None:
+    for number in range(350):
+        document = f'{{"id": "j{number}", "task": "t"}}'.encode()
+        bench.broker._queues[QUEUE].inbox.append(document)
+    await bench.broker.put_document(QUEUE, b"broken")
+
+    await bench.wait_sent(1)
+    await until(lambda: bench.numbers.rejected["q"] == 1)
+
+    stats = await bench.broker.stats(QUEUE)
+    assert stats.states[JobState.DEAD] == 1
+    assert stats.states[JobState.READY] + stats.states[JobState.RUNNING] == 350
+    assert stats.inbox == 0
+
+
+async def test_what_a_dead_worker_left_is_taken_in(bench: Bench) -> None:
+    bench.broker._queues[QUEUE].intake.append(b'{"id": "left", "task": "t"}')
+
+    await bench.wait_sent(1)
+
+    assert (await bench.job("left")).state is JobState.RUNNING
+
+
+async def test_documents_are_taken_in_while_all_slots_are_busy(bench: Bench) -> None:
+    await bench.enqueue("busy")
+    await bench.wait_sent(1)
+    bench.start_job(1)
+
+    await bench.broker.put_document(QUEUE, b'{"id": "later", "task": "t"}')
+
+    async with asyncio.timeout(10):
+        while await bench.broker.get_job(QUEUE, "later") is None:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_marker_is_removed_and_put_back_for_others(bench: Bench) -> None:
+    state = bench.broker._queues[QUEUE]
+    await until(bench.consumer.starved.is_set)
+
+    await bench.enqueue("a", "b")
+    await bench.wait_sent(1)
+
+    assert list(state.intake) == []
+    await until(lambda: list(state.inbox) == [MARKER])
+
+
+async def test_a_full_redis_leaves_documents_where_they_are(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intake = bench.broker.intake
+    full = True
+
+    async def refuse(*given: object, **named: object) -> tuple[bytes, ...]:
+        if full:
+            raise BrokerFullError("out of memory")
+        return await intake(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bench.broker, "intake", refuse)
+    await bench.broker.put_document(QUEUE, b'{"id": "a", "task": "t"}')
+    await until(lambda: bench.numbers.redis_errors["BrokerFullError"] > 0)
+
+    full = False
+
+    await bench.wait_sent(1)
