@@ -90,11 +90,7 @@ class DevProcess:
 
     def supervisors(self) -> list[int]:
         """Pids of worker processes."""
-        return [
-            pid
-            for pid in self.tree()
-            if command_of(pid).endswith("-m tidework.worker")
-        ]
+        return [pid for pid in self.tree() if command_of(pid).endswith("-m tidework.worker")]
 
     def interrupt(self, *, within: float = 40) -> int:
         """Ctrl-C; the exit code."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.worker.processes import APPS, WorkerProcess
+from tests.integration.worker.jobs import Jobs
+from tests.integration.worker.processes import WorkerProcess
 from tests.support.fixtures import namespace, redis_url, valkey
 from tidework.client import Client
 from tidework.settings import Settings
@@ -50,6 +51,7 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-@pytest.fixture(autouse=True)
-def _apps_are_there() -> None:
-    assert (APPS / "hostile.py").exists()
+@pytest.fixture
+def jobs(client: Client) -> Jobs:
+    """Puts jobs into the queue of the application and looks at them."""
+    return Jobs(client)

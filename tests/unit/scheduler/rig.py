@@ -67,6 +67,10 @@ class FlakyBroker:
         self._holds[method] = (asyncio.Event(), asyncio.Event())
         return self._holds[method]
 
+    def release(self, method: str) -> None:
+        """Hold the next call no more."""
+        self._holds.pop(method, None)
+
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         real = getattr(self._broker, name)
 

@@ -58,9 +58,7 @@ class Bench(PoolBench):
         facts = WorkerFacts("w.1", {"t": TaskSpec("t", "q")}, 600.0, 600.0)
         self.pool.dispatch.sources.clear()
         self.pool.dispatch._grants.clear()
-        self.consumer = Consumer(
-            QUEUE, 0, self.broker, self.pool, facts, self.journal, self.clock
-        )
+        self.consumer = Consumer(QUEUE, 0, self.broker, self.pool, facts, self.journal, self.clock)
         self.pool.dispatch.add_source(self.consumer)
         self.inbox = Inbox(self.consumer, self.broker, self.journal, self.clock, lease)
         self.renewal = Renewal(self.broker, [(self.consumer, self.journal)], lease)

@@ -142,7 +142,7 @@ def test_a_job_in_pieces_and_many_at_once(bench: Bench) -> None:
     for number in range(2, 20):
         bench.send(number, ahead=True)
 
-    ends = []
+    ends: list[int] = []
     while len(ends) < 19:
         report = bench.report()
         if isinstance(report, frames.Ended):

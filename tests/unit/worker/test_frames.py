@@ -40,9 +40,7 @@ def test_reports_cut_into_single_bytes_come_out_whole_and_in_order() -> None:
     buffer = frames.FrameBuffer()
 
     found = [
-        frames.decode_report(payload)
-        for byte in stream
-        for payload in buffer.feed(bytes([byte]))
+        frames.decode_report(payload) for byte in stream for payload in buffer.feed(bytes([byte]))
     ]
 
     assert found == [

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.worker.children import FakeChild, Make, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames, slots
+from tidework.worker.dispatch import Slot
 from tidework.worker.verdicts import Verdict
 
 
@@ -237,7 +238,7 @@ async def test_a_report_out_of_turn_is_nonsense(make: Make) -> None:
 
 async def test_a_child_killed_before_it_began_is_killed_when_it_appears(make: Make) -> None:
     bench = make(0)
-    bench.pool.slots.append(slots.Slot(0))
+    bench.pool.slots.append(Slot(0))
     bench.pool.open()
 
     bench.pool.close()

@@ -128,9 +128,15 @@ class LocalWorkers:
         return exits
 
     def drain_all(self) -> None:
-        """Told to end after what they run; the second call makes them hand back at once."""
-        for worker in self._workers:
+        """Have all end after what they run."""
+        for worker in self._serving():
             self._drain(worker)
+
+    def hand_back_all(self) -> None:
+        """Have draining workers give back what they run, uncounted, and end now."""
+        for worker in self._workers:
+            # Another signal than that of the drain: two equal ones that come at once are one.
+            worker.process.send_signal(signal.SIGINT)
 
     def kill_all(self) -> None:
         """SIGKILL: their jobs run again when the leases are over."""

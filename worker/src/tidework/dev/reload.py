@@ -1,14 +1,25 @@
-"""Notices edits: of the documents, and of the Python files beside them."""
+"""Notices edits: of the documents, and of the Python files beside them.
+
+The kernel's word only wakes us; whether a document changed is seen by comparing it with what was
+read, so that an edit made before the watch stood is not missed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
+from watchfiles import Change as Edit
 from watchfiles import DefaultFilter, awatch
 
 from tidework.manifests.reading import SUFFIXES
+
+# It tells of every edit, which would be one more edit where the log lies beside the documents.
+logging.getLogger("watchfiles").setLevel(logging.WARNING)
+
+LOOK_EVERY_MS = 1000
 
 
 class Change(Enum):
@@ -18,24 +29,54 @@ class Change(Enum):
     CODE = "code"
 
 
+class _Relevant(DefaultFilter):
+    """Python files and documents, outside of environments, caches and version control."""
+
+    def __call__(self, change: Edit, path: str) -> bool:
+        return path.endswith((".py", *SUFFIXES)) and super().__call__(change, path)
+
+
+Snapshot = Mapping[Path, tuple[int, int]]
+
+
+def snapshot_of(paths: Sequence[Path]) -> Snapshot:
+    """Time and size of each document file, those in folders included."""
+    found: dict[Path, tuple[int, int]] = {}
+    for path in paths:
+        inside = [p for p in path.iterdir() if p.suffix in SUFFIXES] if path.is_dir() else [path]
+        for file in inside:
+            try:
+                status = file.stat()
+            except OSError:
+                found[file] = (0, 0)
+            else:
+                found[file] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
 async def watch(
-    paths: Sequence[Path], folders: Callable[[], Collection[Path]]
+    paths: Sequence[Path], before: Snapshot, folders: Callable[[], Collection[Path]]
 ) -> AsyncIterator[Change]:
     """Yield once per burst of edits, for ever.
 
-    paths: files and folders with documents; folders: where the applications are imported from
+    paths:   files and folders with documents; before: their snapshot from before they were read
+    folders: where the applications are imported from
     """
-    documents = {path.resolve() for path in paths}
-    looked_at = {path if path.is_dir() else path.parent for path in documents}
-    looked_at |= {folder.resolve() for folder in folders()}
-    ignoring = DefaultFilter()
-    async for changes in awatch(*looked_at, watch_filter=ignoring, step=50, debounce=400):
-        edited = [Path(name) for _, name in changes]
-        if any(path.suffix == ".py" for path in edited):
+    looked_at = {path if path.is_dir() else path.parent for path in paths}
+    looked_at |= set(folders())
+    edits = awatch(
+        *{path.resolve() for path in looked_at},
+        watch_filter=_Relevant(),
+        step=50,
+        debounce=400,
+        rust_timeout=LOOK_EVERY_MS,
+        yield_on_timeout=True,
+    )
+    async for changes in edits:
+        now = snapshot_of(paths)
+        if any(path.endswith(".py") for _, path in changes):
+            before = now
             yield Change.CODE
-        elif any(_is_document(path, documents) for path in edited):
+        elif now != before:
+            before = now
             yield Change.DOCUMENTS
-
-
-def _is_document(path: Path, documents: Collection[Path]) -> bool:
-    return path in documents or (path.parent in documents and path.suffix in SUFFIXES)

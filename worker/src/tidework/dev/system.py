@@ -23,7 +23,7 @@ from tidework.clock import SystemClock
 from tidework.dev.autoscaler import Autoscaler, ScaledQueue
 from tidework.dev.console import Console
 from tidework.dev.local_workers import LocalWorkers
-from tidework.dev.reload import Change, watch
+from tidework.dev.reload import Change, Snapshot, snapshot_of, watch
 from tidework.dev.valkey import EmbeddedValkey
 from tidework.errors import BrokerError, ConfigurationError, TideworkError
 from tidework.loop import Loop
@@ -66,12 +66,14 @@ class DevSystem:
         self._console = console
         self._queues: dict[QueueName, ScaledQueue] = {}
         self._manifests: Manifests | None = None
+        self._before: Snapshot = {}
         self._stopping = asyncio.Event()
         self._signals = 0
         self._cause = ""
 
     async def run(self) -> int:
         """Until a signal. Raises ConfigurationError and BrokerError for what cannot start."""
+        self._before = snapshot_of(self._options.paths)
         manifests = read_manifests(self._options.paths, namespace=self._options.namespace)
         server = None
         if not self._options.redis_url:
@@ -172,9 +174,7 @@ class DevSystem:
         }
 
     async def _reload(self, broker: RedisBroker, service: SchedulerService, url: str) -> None:
-        manifests = self._manifests
-        assert manifests is not None
-        async for change in watch(self._options.paths, self._folders):
+        async for change in watch(self._options.paths, self._before, self._folders):
             try:
                 found = read_manifests(self._options.paths, namespace=self._options.namespace)
                 await self._apply(found, broker, service, url, code_changed=change is Change.CODE)
@@ -225,7 +225,7 @@ class DevSystem:
         self._stopping.set()
         for scaled in self._queues.values():
             if self._signals == 2:
-                scaled.workers.drain_all()
+                scaled.workers.hand_back_all()
             elif self._signals > 2:
                 scaled.workers.kill_all()
 

@@ -115,7 +115,8 @@ def plan_fires(
 
     gap: what the plan before this one came to, None at first.
     """
-    if gap is None or first > gap.until:
+    # A gap that ends in the future is of a clock that was set back since.
+    if gap is None or not first <= gap.until <= now:
         gap = _find_gap(rules, first, now)
     instants = [first]
     if limit > 1 and now - first > _ONE_AT_A_TIME:

@@ -164,7 +164,7 @@ class QueueScheduler:
             seen = entry.spec.created if entry.watermark is None else from_unix(entry.watermark)
             known = (seen, entry.spec.created, entry.spec.last_scheduled, entry.resumed)
             last = max(moment for moment in known if moment is not None)
-            return to_unix(min(last, now))
+            return to_unix(now)
         if record.fingerprint != entry.fingerprint:
             # Not now: after a lost attempt that would swallow the fires since the first one.
             return to_unix(max(entry.changed, self._led_since))
@@ -214,9 +214,17 @@ class QueueScheduler:
                 self._agenda.put(entry, Phase.ARM)
 
     def _plan(self, entry: CronEntry, now: datetime) -> tuple[PlannedFire, ...]:
-        if entry.first is None:
+        if entry.first is None or entry.first > now:
+            # Due once, and not any more: the clock was set back.
             return ()
         plan = plan_fires(entry.spec.rules, entry.first, now, limit=_FIRES_PER_ENTRY, gap=entry.gap)
+        if plan.gap is not None and plan.gap != entry.gap:
+            logger.warning(
+                "CronTask %s: fires since %s are late; its catchUp %s decides which still run",
+                entry.spec.name,
+                entry.first.isoformat(),
+                entry.spec.rules.catch_up.mode,
+            )
         entry.gap = plan.gap
         return plan.fires
 
@@ -245,13 +253,14 @@ class QueueScheduler:
         job_id = fire_id(spec.uid, to_unix(fire.at)) if verdict is Verdict.ENQUEUED else ""
         for listener in self._counters.listeners:
             listener(spec.name, verdict, fire.at, job_id)
-        logger.log(
-            logging.DEBUG if verdict is Verdict.ENQUEUED else logging.INFO,
-            "CronTask %s: fire %s %s",
-            entry.spec.name,
-            fire.at.isoformat(),
-            verdict.value,
-        )
+        # Thousands may be missed in one gap, of which one warning told already.
+        level = logging.INFO if entry.gap is None else logging.DEBUG
+        if job_id:
+            logger.info("CronTask %s fired", spec.name, extra={"job": job_id})
+        elif logger.isEnabledFor(level):
+            logger.log(
+                level, "CronTask %s: fire %s %s", spec.name, fire.at.isoformat(), verdict.value
+            )
 
 
 def _request(term: int, entry: CronEntry, fire: PlannedFire, now: datetime) -> FireRequest:

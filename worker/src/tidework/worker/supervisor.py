@@ -172,25 +172,21 @@ class Supervisor:
         names = [str(queue) for queue in self._queues]
         extra = {"queues": names, "slots": self._settings.slots, "incarnation": self.incarnation}
         logger.info("worker started", extra=extra)
-        loops = [self.health.loop, MemoryWatch(self.pool, self._clock).loop]
-        loops += [self._renewal.loop, self._heartbeat.loop]
-        loops += [consumer.loop for consumer in self._consumers]
-        async with asyncio.TaskGroup() as services:
-            running = [_run(services, loop) for loop in loops]
-            taking = [_run(services, inbox.watch) for inbox in self._inboxes]
-            taking += [_run(services, inbox.sweep) for inbox in self._inboxes]
+        taking = [loop for inbox in self._inboxes for loop in (inbox.watch, inbox.sweep)]
+        others = [self.health.loop, MemoryWatch(self.pool, self._clock).loop]
+        others += [self._renewal.loop, self._heartbeat.loop]
+        others += [consumer.loop for consumer in self._consumers]
+        async with asyncio.TaskGroup() as group:
+            services = _Services(group, [*taking, *others])
             await self.stop.asked.wait()
-            await self._drain(taking)
-            for task in running:
-                task.cancel()
+            self.health.draining = True
+            self._heartbeat.loop.nudge()
+            await services.end(taking)
+            await self._drain()
+            await services.end(others)
         logger.info("worker ended", extra={"incarnation": self.incarnation})
 
-    async def _drain(self, taking: Sequence[asyncio.Task[None]]) -> None:
-        self.health.draining = True
-        self._heartbeat.loop.nudge()
-        for task in taking:
-            task.cancel()
-        await asyncio.wait(taking)
+    async def _drain(self) -> None:
         for consumer in self._consumers:
             consumer.drain()
             # A marker may have been taken from the inbox in the last moment: say so, that the
@@ -257,8 +253,32 @@ def _child_config(settings: WorkerSettings) -> ChildConfig:
     )
 
 
-def _run(services: asyncio.TaskGroup, loop: Loop) -> asyncio.Task[None]:
-    return services.create_task(loop.run(), name=loop.name)
+class _Services:
+    """Loops that run until they are ended; if one dies, all end.
+
+    Each is told to stop as well as cancelled: redis-py swallows a cancellation that comes while
+    it connects.
+    """
+
+    def __init__(self, group: asyncio.TaskGroup, loops: Sequence[Loop]) -> None:
+        self._tasks = {loop: group.create_task(self._run(loop), name=loop.name) for loop in loops}
+
+    async def _run(self, loop: Loop) -> None:
+        try:
+            await loop.run()
+        except Exception:
+            for other in self._tasks:
+                other.stop()
+            raise
+
+    async def end(self, loops: Sequence[Loop]) -> None:
+        """End these."""
+        tasks = {self._tasks[loop] for loop in loops}
+        while tasks:
+            for loop in loops:
+                loop.stop()
+                self._tasks[loop].cancel()
+            _, tasks = await asyncio.wait(tasks, timeout=0.1)
 
 
 async def _wait_for(waits: Sequence[Awaitable[None]], seconds: float) -> bool:

@@ -212,7 +212,10 @@ def main(argv: Sequence[str]) -> int:
     gc.collect()
     gc.freeze()
     tasks = [task.spec.to_document() for task in app.tasks.values()]
-    _send(control, frames.document_frame({"op": "hello", "tasks": tasks, "threads": threads}))
+    try:
+        _send(control, frames.document_frame({"op": "hello", "tasks": tasks, "threads": threads}))
+    except ConnectionError:
+        return 0  # the supervisor did not wait for us
     Template(control, config, app, fork=not threads).serve()
     return 0
 

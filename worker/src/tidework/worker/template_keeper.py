@@ -62,6 +62,8 @@ class TemplateKeeper:
         """End the template."""
         self._closing = True
         self._link.close()
+        if not self._imported.done():
+            self._link.kill()  # nobody waits for the import any more
         try:
             async with asyncio.timeout(END_PATIENCE):
                 await self._link.wait_ended()

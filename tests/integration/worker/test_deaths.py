@@ -1,0 +1,151 @@
+"""kill -9 of each process of a worker: jobs run again, counted right, and nobody is left over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.integration.worker.conftest import StartWorker
+from tests.integration.worker.jobs import Jobs
+from tests.integration.worker.processes import is_alive, until
+from tidework.model.job import JobState
+
+
+def begin(jobs: Jobs, folder: Path, name: str = "a") -> tuple[str, int]:
+    """A job that runs, and the pid of its child."""
+    path = folder / name
+    job_id = jobs.put("hold", path=str(path))
+    until(path.with_suffix(".began").exists, "the job runs")
+    pid, _ = path.with_suffix(".began").read_text().split()
+    path.with_suffix(".began").unlink()
+    return job_id, int(pid)
+
+
+def finish(jobs: Jobs, folder: Path, job_id: str, name: str = "a") -> None:
+    """Wait until it runs again, and have it end."""
+    path = folder / name
+    until(path.with_suffix(".began").exists, "the job runs again")
+    path.with_suffix(".go").touch()
+    assert jobs.result(job_id) == "held"
+
+
+def test_a_killed_child(start_worker: StartWorker, jobs: Jobs, folder: Path) -> None:
+    worker = start_worker().wait_started()
+    job_id, child = begin(jobs, folder)
+
+    os.kill(child, signal.SIGKILL)
+
+    finish(jobs, folder, job_id)
+    record = jobs.get(job_id)
+    assert (record.losses, record.deliveries) == (1, 2)
+    assert worker.children() != [child]
+    assert worker.zombies() == []
+
+
+def test_a_killed_template(start_worker: StartWorker, jobs: Jobs, folder: Path) -> None:
+    worker = start_worker(slots=2).wait_started()
+    worker.children(2)
+    job_id, child = begin(jobs, folder)
+    template = worker.template()
+
+    os.kill(template, signal.SIGKILL)
+
+    until(lambda: not is_alive(child), "its children died with it")
+    finish(jobs, folder, job_id)
+    assert worker.template() != template
+    assert len(worker.children(2)) == 2
+    assert worker.zombies() == []
+    assert jobs.get(job_id).losses == 1
+    assert worker.probe("/livez")[0] == 200
+
+
+def test_a_killed_supervisor_takes_everybody_along(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    worker = start_worker(slots=2, lease_seconds=1.0).wait_started()
+    everybody = [worker.template(), *worker.children(2)]
+    job_id, _ = begin(jobs, folder)
+    second = start_worker(lease_seconds=1.0).wait_started()
+
+    worker.signal(signal.SIGKILL)
+
+    worker.wait()
+    until(lambda: not any(map(is_alive, everybody)), "no process is left")
+    finish(jobs, folder, job_id)
+    record = jobs.get(job_id)
+    assert record.losses == 1
+    assert second.metric("tidework_jobs_succeeded_total") == 1
+
+
+def test_a_killed_child_loses_the_started_job_and_not_those_behind_it(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    worker = start_worker().wait_started()
+    jobs.result(jobs.put("hold", path=str(folder / "warm"), seconds=0))
+    ids = jobs.put_many("hold", [{"path": str(folder / f"j{n}")} for n in range(4)])
+    until((folder / "j0.began").exists, "the first runs")
+    pid = int((folder / "j0.began").read_text().split()[0])
+
+    os.kill(pid, signal.SIGKILL)
+
+    for number in range(4):
+        (folder / f"j{number}.go").touch()
+    for job_id in ids:
+        assert jobs.result(job_id) == "held"
+    assert [jobs.get(job_id).losses for job_id in ids] == [1, 0, 0, 0]
+    assert worker.zombies() == []
+
+
+def test_a_worker_ends_with_the_parent_that_it_was_told(
+    redis_url: str, namespace: str, tmp_path: Path, start_worker: StartWorker
+) -> None:
+    apps = Path(__file__).parent / "apps"
+    log = tmp_path / "child.log"
+    code = (
+        "import os, subprocess, sys, time;"
+        "os.environ['TIDEWORK_PARENT_PID'] = str(os.getpid());"
+        "log = open(sys.argv[1], 'w');"
+        "p = subprocess.Popen([sys.executable, '-m', 'tidework.worker'], stderr=log);"
+        "print(p.pid, flush=True);"
+        "time.sleep(100)"
+    )
+    environment = {
+        **os.environ,
+        "TIDEWORK_APP": "hostile",
+        "TIDEWORK_REDIS_URL": redis_url,
+        "TIDEWORK_NAMESPACE": namespace,
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(log)], cwd=apps, env=environment, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        until(lambda: "worker started" in log.read_text(), "it works")
+        parent.kill()
+
+    until(lambda: not is_alive(worker), "it ended with its parent")
+
+
+def test_a_stopped_worker_is_refused_when_it_wakes_up(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    sleeper = start_worker(lease_seconds=0.6).wait_started()
+    job_id, child = begin(jobs, folder)
+    sleeper.signal(signal.SIGSTOP)
+    try:
+        awake = start_worker(lease_seconds=0.6).wait_started()
+        until((folder / "a.began").exists, "the other one runs it")
+    finally:
+        sleeper.signal(signal.SIGCONT)
+
+    until(lambda: not is_alive(child), "its own run is stopped")
+    (folder / "a.go").touch()
+
+    assert jobs.result(job_id) == "held"
+    assert awake.metric("tidework_jobs_succeeded_total") == 1
+    assert sleeper.metric("tidework_jobs_lease_lost_total") >= 1
+    assert sleeper.metric("tidework_jobs_succeeded_total") == 0
+    assert jobs.get(job_id).state is JobState.SUCCEEDED

@@ -1,0 +1,144 @@
+"""What becomes of jobs in a real worker, good, bad and hostile, and of their neighbours."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.integration.worker.conftest import StartWorker
+from tests.integration.worker.jobs import Jobs
+from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tidework.model.job import JobState
+
+
+@pytest.fixture
+def worker(start_worker: StartWorker) -> WorkerProcess:
+    return start_worker(slots=2).wait_started()
+
+
+def test_honest_jobs_and_honest_failures(worker: WorkerProcess, jobs: Jobs) -> None:
+    added = jobs.put("add", a=2, b=3)
+    failing = jobs.put("fail", reason="no such address")
+    buried = jobs.put("bury", reason="it does not parse")
+    unfit = jobs.put("add", a="two", b=3)
+    unknown = jobs.put("no_such_task")
+    leaving = jobs.put_many("exit_politely", [{"code": 3}], max_attempts=1)[0]
+    jobs.put_document(b"{broken")
+    jobs.put_document(b'{"task": "add", "params": {"a": 1, "b": 1}, "id": "foreign"}')
+
+    assert jobs.result(added) == 5
+    assert jobs.result("foreign") == 2
+
+    failed = jobs.wait_dead(failing)
+    assert failed.attempt == 2
+    assert failed.error is not None
+    assert (failed.error.type, failed.error.message) == ("ValueError", "no such address")
+    assert "hostile.py" in failed.error.trace
+
+    found = jobs.wait_dead(buried)
+    assert found.attempt == 1
+    assert found.error is not None
+    assert found.error.message == "it does not parse"
+
+    refused = jobs.wait_dead(unfit).error
+    assert refused is not None
+    assert refused.cause == "invalid_params"
+    assert "a:" in refused.message
+
+    left = jobs.wait_dead(leaving).error
+    assert left is not None
+    assert left.type == "SystemExit"
+
+    waiting = jobs.wait_state(unknown, JobState.SCHEDULED)
+    assert (waiting.releases, waiting.attempt) == (1, 0)
+
+    rejected = until(lambda: jobs.client.jobs_sync("jobs", JobState.DEAD).ids, "dead letters")
+    bodies = [jobs.get(job_id) for job_id in rejected]
+    (letter,) = [record for record in bodies if record.body == b"{broken"]
+    assert letter.error is not None
+    assert letter.error.cause == "invalid"
+    assert worker.metric("tidework_jobs_dead_total") == 4
+    assert worker.metric("tidework_documents_rejected_total") == 1
+    assert worker.zombies() == []
+    assert not worker.events("child ended"), "none of this ends a child"
+
+
+@pytest.mark.parametrize(
+    ("task", "params", "cause"),
+    [
+        ("read_null", {}, "signal 11 (SIGSEGV)"),
+        ("kill_myself", {"number": signal.SIGSEGV}, "signal 11 (SIGSEGV)"),
+        ("kill_myself", {"number": signal.SIGKILL}, "signal 9 (SIGKILL)"),
+        ("leave", {"code": 3}, "exit code 3"),
+        ("close_everything", {}, "signal 9 (SIGKILL)"),
+    ],
+)
+def test_a_job_that_kills_its_child_is_poison_and_harms_nobody(
+    worker: WorkerProcess,
+    jobs: Jobs,
+    folder: Path,
+    task: str,
+    params: dict[str, int],
+    cause: str,
+) -> None:
+    innocent = jobs.put("hold", path=str(folder / "innocent"))
+    until((folder / "innocent.began").exists, "the innocent runs")
+
+    poison = jobs.put(task, **params)
+
+    dead = jobs.wait_dead(poison)
+    assert dead.losses == 3
+    assert {line["cause"] for line in worker.events("job lost with its child")} == {cause}
+    assert dead.error is not None
+    assert cause in dead.error.message or cause in dead.error.cause
+    (folder / "innocent.go").touch()
+    assert jobs.result(innocent) == "held"
+    assert jobs.get(innocent).deliveries == 1
+    assert jobs.result(jobs.put("add", a=1, b=1)) == 2
+    assert len(worker.children(2)) == 2
+    assert worker.zombies() == []
+
+
+def test_the_hard_timeout_kills_whatever_the_job_does(
+    worker: WorkerProcess, jobs: Jobs, folder: Path
+) -> None:
+    hanging = jobs.put("hang", path=str(folder / "pid"))
+
+    dead = jobs.wait_dead(hanging)
+
+    assert dead.error is not None
+    assert (dead.error.type, dead.error.cause) == ("Timeout", "timeout")
+    assert dead.losses == 0
+    assert not is_alive(int((folder / "pid").read_text()))
+    assert jobs.result(jobs.put("add", a=1, b=1)) == 2
+
+
+def test_a_cancelled_job_goes_with_its_whole_process_group(
+    worker: WorkerProcess, jobs: Jobs, folder: Path
+) -> None:
+    running = jobs.put("start_program", path=str(folder / "pid"))
+    until((folder / "pid").exists, "the program runs")
+    program = int((folder / "pid").read_text())
+    worker.note(program)
+
+    assert jobs.client.cancel_sync(running, queue="jobs") == "requested"
+
+    jobs.wait_state(running, JobState.CANCELLED)
+    until(lambda: not is_alive(program), "the program is gone")
+
+
+def test_what_outlives_its_job_ends_with_the_child(
+    worker: WorkerProcess, jobs: Jobs, folder: Path
+) -> None:
+    leaving = jobs.put("leave_orphan", path=str(folder / "orphan"))
+    assert jobs.result(leaving) is None
+    orphan = int((folder / "orphan").read_text())
+    worker.note(orphan)
+    assert is_alive(orphan)
+
+    worker.signal(signal.SIGTERM)
+
+    assert worker.wait() == 0
+    until(lambda: not is_alive(orphan), "the orphan is gone")

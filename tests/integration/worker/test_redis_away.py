@@ -1,0 +1,90 @@
+"""Redis dies, comes late, or never comes back: jobs run on, outcomes are kept, nothing hangs."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.worker.conftest import StartWorker
+from tests.integration.worker.jobs import Jobs
+from tests.integration.worker.processes import until
+from tests.support.servers import ValkeyServer
+from tidework.client import Client
+from tidework.settings import Settings
+
+
+@pytest.fixture
+def server() -> Iterator[ValkeyServer]:
+    with ValkeyServer() as found:
+        yield found
+
+
+@pytest.fixture
+def own_jobs(server: ValkeyServer, namespace: str) -> Jobs:
+    return Jobs(Client(Settings(redis_url=server.url, namespace=namespace)))
+
+
+def test_an_outcome_is_kept_until_redis_is_back(
+    server: ValkeyServer, start_worker: StartWorker, own_jobs: Jobs, folder: Path
+) -> None:
+    worker = start_worker(redis_url=server.url).wait_started()
+    job_id = own_jobs.put("hold", path=str(folder / "a"))
+    until((folder / "a.began").exists, "the job runs")
+
+    server.kill()
+    (folder / "a.go").touch()
+    worker.wait_event("job succeeded")
+    until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
+    assert worker.probe("/livez")[0] == 200
+    assert worker.probe("/readyz")[0] == 200
+    server.restart()
+
+    assert own_jobs.result(job_id) == "held"
+    assert own_jobs.get(job_id).deliveries == 1
+    assert own_jobs.result(own_jobs.put("add", a=1, b=1)) == 2, "it works on"
+
+
+def test_a_worker_waits_for_a_redis_that_comes_late(
+    server: ValkeyServer, start_worker: StartWorker, own_jobs: Jobs
+) -> None:
+    server.kill()
+    worker = start_worker(redis_url=server.url)
+    until(lambda: "next attempt" in worker.text(), "it waits")
+    assert worker.probe("/readyz")[0] == 503
+
+    server.restart()
+
+    worker.wait_started()
+    assert own_jobs.result(own_jobs.put("add", a=1, b=1)) == 2
+
+
+def test_a_drain_without_redis_ends(
+    server: ValkeyServer, start_worker: StartWorker, own_jobs: Jobs, folder: Path
+) -> None:
+    worker = start_worker(redis_url=server.url).wait_started()
+    own_jobs.put("hold", path=str(folder / "a"))
+    until((folder / "a.began").exists, "the job runs")
+    server.kill()
+    (folder / "a.go").touch()
+    worker.wait_event("job succeeded")
+
+    worker.signal(signal.SIGTERM)
+
+    assert worker.wait() == 0
+    assert worker.events("Redis does not answer: what was not settled returns with its lease")
+
+
+def test_a_redis_that_wants_a_password_is_a_clear_error(
+    start_worker: StartWorker, tmp_path: Path
+) -> None:
+    with ValkeyServer(None, "--requirepass", "secret") as guarded:
+        worker = start_worker(redis_url=guarded.url)
+
+        assert worker.wait() == 2
+
+    (line,) = [line for line in worker.lines() if line.get("level") == "error"]
+    assert "credentials" in line["event"]
+    assert "redis://USER:PASSWORD@" in line["event"]

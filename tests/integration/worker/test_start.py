@@ -1,0 +1,113 @@
+"""Starts, good and bad: applications that do not import, threads, several queues, presence."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.integration.worker.conftest import StartWorker
+from tests.integration.worker.jobs import Jobs
+from tests.integration.worker.processes import until
+from tidework.broker.redis import connect
+from tidework.model.identity import QueueName
+
+
+@pytest.mark.parametrize(
+    ("app", "words"),
+    [
+        ("broken", ["broken", "a_module_that_does_not_exist"]),
+        ("leaving", ["leaving", "exit code 3"]),
+        ("no_such_module", ["no_such_module"]),
+        ("hostile:nothing", ["nothing"]),
+        ("", ["--app"]),
+    ],
+)
+def test_an_application_that_cannot_be_used(
+    start_worker: StartWorker, app: str, words: list[str]
+) -> None:
+    worker = start_worker(app, log_format="human")
+
+    assert worker.wait() == 2
+
+    said = [line for line in worker.text().splitlines() if line.startswith("tidework worker:")]
+    assert len(said) == 1, worker.text()
+    assert all(word in worker.text() for word in words)
+
+
+def test_a_taken_probe_port(start_worker: StartWorker) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        worker = start_worker(log_format="human", probe_port=port)
+
+        assert worker.wait() == 2
+
+    assert f"tidework worker: the probes cannot listen on 127.0.0.1:{port}" in worker.text()
+
+
+def test_an_application_with_threads_is_imported_by_each_child(
+    start_worker: StartWorker, jobs: Jobs
+) -> None:
+    worker = start_worker("threads", slots=2).wait_started()
+
+    found = jobs.result(jobs.put("whoami"))
+
+    assert found["pid"] in worker.children(2)
+    assert "stubborn" in found["threads"], "its thread lives there, which a fork would not give"
+    (warning,) = [line for line in worker.lines() if "threads" in line]
+    assert warning["threads"] == "stubborn"
+
+
+def test_several_queues_share_the_slots(start_worker: StartWorker, jobs: Jobs) -> None:
+    start_worker(queue=["jobs", "more"], slots=2).wait_started()
+    others = Jobs(jobs.client, "more")
+
+    ids = [jobs.put("add", a=n, b=0) for n in range(20)]
+    more = [others.put("add", a=n, b=100) for n in range(20)]
+
+    assert [jobs.result(job_id) for job_id in ids] == list(range(20))
+    assert [others.result(job_id) for job_id in more] == list(range(100, 120))
+
+
+async def test_presence_says_who_works_on_what(
+    start_worker: StartWorker, jobs: Jobs, redis_url: str, namespace: str, tmp_path: Any
+) -> None:
+    worker = start_worker(slots=3, worker_name="me").wait_started()
+    broker = connect(redis_url)
+    try:
+        (found,) = await broker.workers(QueueName(namespace, "jobs"))
+    finally:
+        await broker.close()
+
+    document: Mapping[str, Any] = found.document
+    assert found.incarnation.startswith("me.")
+    assert document["pid"] == worker.pid
+    assert (document["slots"], document["busy"], document["draining"]) == (3, 0, False)
+    assert document["queues"] == ["jobs"]
+    assert document["processed"] == 0
+
+    worker.process.terminate()
+    assert worker.wait() == 0
+    broker = connect(redis_url)
+    try:
+        assert await broker.workers(QueueName(namespace, "jobs")) == ()
+    finally:
+        await broker.close()
+
+
+def test_one_id_is_found_in_every_line_about_a_job(start_worker: StartWorker, jobs: Jobs) -> None:
+    worker = start_worker().wait_started()
+
+    job_id = jobs.put("fail", reason="twice")
+    jobs.wait_dead(job_id)
+
+    def told() -> list[tuple[str, int]]:
+        lines = [line for line in worker.lines() if line.get("job_id") == job_id]
+        return [(line["event"], line["attempt"]) for line in lines]
+
+    until(lambda: len(told()) == 2, "both attempts are told of")
+    assert told() == [("job failed, it will run again", 1), ("job buried", 2)]
