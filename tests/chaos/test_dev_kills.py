@@ -1,4 +1,4 @@
-"""Each process of a running `tidework dev` is killed in turn: no job is lost, no process orphaned."""
+"""Each process of a running `tidework dev` is killed in turn: no job lost, no process orphaned."""
 
 from __future__ import annotations
 

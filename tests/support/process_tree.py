@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 
@@ -25,11 +24,11 @@ def is_alive(pid: int) -> bool:
 def children_of(pid: int) -> list[int]:
     """Living children, sorted."""
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            stat = _stat(int(name))
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            stat = _stat(int(path.name))
             if stat is not None and stat[1] == pid and stat[0] not in "ZX":
-                found.append(int(name))
+                found.append(int(path.name))
     return sorted(found)
 
 

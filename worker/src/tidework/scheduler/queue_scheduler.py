@@ -164,7 +164,7 @@ class QueueScheduler:
             seen = entry.spec.created if entry.watermark is None else from_unix(entry.watermark)
             known = (seen, entry.spec.created, entry.spec.last_scheduled, entry.resumed)
             last = max(moment for moment in known if moment is not None)
-            return to_unix(now)
+            return to_unix(min(last, now))
         if record.fingerprint != entry.fingerprint:
             # Not now: after a lost attempt that would swallow the fires since the first one.
             return to_unix(max(entry.changed, self._led_since))
