@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -20,14 +18,11 @@ from pathlib import Path
 from stdlib_index.measuring import UnparsableError, measure_source
 from stdlib_index.page import write_page
 from stdlib_index.record import Entry, Fault, RunRecord, connect
-from stdlib_index.sources import SourceFile, find_sources
+from stdlib_index.sources import find_sources
 from tidework import Bury, Tidework, current_job
 from tidework.errors import JobNotFoundError
-from tidework.model.job import Job
 
 DEADLINE = timedelta(minutes=10)
-BATCH = 500
-"""Jobs that are enqueued in one step: more would hold up the server's other clients."""
 
 app = Tidework("stdlib-index", queue="index")
 
@@ -40,8 +35,10 @@ def index() -> dict[str, str | int]:
     record_of(run).expect(source.name for source in sources)
     # First of all: whatever happens to this job, the run comes to an end.
     deadline.options(delay=DEADLINE, job_id=deadline_id(run)).enqueue_sync(run)
-    for jobs in batches(measure_jobs(run, sources)):
-        app.client.enqueue_sync(measure.spec.queue, jobs)
+    measure.enqueue_many_sync(
+        ({"run": run, **asdict(source)} for source in sources),
+        job_ids=(f"{measure_prefix(run)}{_digest(source.name)}" for source in sources),
+    )
     return {"run": run, "files": len(sources)}
 
 
@@ -98,25 +95,6 @@ def ask_for_report(run: str) -> None:
 def record_of(run: str) -> RunRecord:
     """The run's record, in the Redis that the queue is in."""
     return RunRecord(connect(app.client.settings.redis_url), run)
-
-
-def measure_jobs(run: str, sources: Sequence[SourceFile]) -> list[Job]:
-    """One job per file, with the same id whenever it is made for this run."""
-    now = round(time.time(), 3)
-    return [
-        Job(
-            id=f"{measure_prefix(run)}{_digest(source.name)}",
-            task=measure.spec.name,
-            params=measure.signature.to_params((run,), asdict(source)),
-            created_at=now,
-        )
-        for source in sources
-    ]
-
-
-def batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-    """The jobs in portions of BATCH."""
-    return (jobs[start : start + BATCH] for start in range(0, len(jobs), BATCH))
 
 
 def measure_prefix(run: str) -> str:

@@ -87,14 +87,18 @@ def test_a_second_attempt_of_index_enqueues_nothing_twice(run: str, ids: Enqueue
 
 
 def test_an_attempt_that_died_halfway_is_made_up_for(
-    run: str, ids: Enqueued, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: str, ids: Enqueued, library: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(tasks, "BATCH", 2)
-    jobs = tasks.measure_jobs(run, find_sources(library, tmp_path / "none"))
-    tasks.app.client.enqueue_sync("index", next(tasks.batches(jobs)))
+    halfway = find_sources(library, tmp_path / "none")[:2]
+    with pytest.MonkeyPatch.context() as patch, running(run):
+        patch.setattr(tasks, "find_sources", lambda: halfway)
+        tasks.index()
+    first = ids(JobState.READY)
     fan_out(run)
 
-    assert sorted(ids(JobState.READY)) == sorted(job.id for job in jobs)
+    assert len(first) == 2
+    assert len(ids(JobState.READY)) == 3
+    assert set(first) < set(ids(JobState.READY))
 
 
 def test_two_runs_share_nothing(run: str, ids: Enqueued) -> None:

@@ -192,6 +192,28 @@ async def test_many_jobs_in_one_go() -> None:
     assert await add.enqueue_many([]) == []
 
 
+async def test_a_fan_out_with_own_ids_happens_once() -> None:
+    app, _ = make_app()
+
+    @app.task
+    def add(a: int) -> int:
+        return a
+
+    for _ in range(2):
+        handles = await add.enqueue_many([{"a": 1}, {"a": 2}], job_ids=["one", "two"])
+        assert [handle.id for handle in handles] == ["one", "two"]
+    assert await app.client.queue_length("default") == 2
+    for params, ids, told in (
+        ([{"a": 1}], ["x", "y"], "1 jobs have 2 job_ids"),
+        ([{"a": 1}], ["x y"], "job_id"),
+    ):
+        with pytest.raises(ConfigurationError, match=told):
+            await add.enqueue_many(params, job_ids=ids)
+    with pytest.raises(ParamsError):
+        await add.enqueue_many([{"a": 1}, {"b": 2}], job_ids=["three", "four"])
+    assert await app.client.queue_length("default") == 2
+
+
 def test_the_sync_twins_need_no_event_loop() -> None:
     app, _ = make_app()
 

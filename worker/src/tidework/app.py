@@ -12,20 +12,17 @@ await send.options(delay=60).enqueue(...)         # the same, later
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 import time
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from tidework.broker.broker import Producer
 from tidework.client import Client
-from tidework.errors import AppImportError, ConfigurationError
+from tidework.errors import ConfigurationError
 from tidework.model.backlog import JobRecord
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Job
@@ -36,6 +33,14 @@ from tidework.settings import Settings
 P = ParamSpec("P")
 R = TypeVar("R")
 Seconds = float | timedelta
+
+
+def _checked_id(job_id: str) -> str:
+    if not is_job_id(job_id):
+        raise ConfigurationError(
+            f"job_id {job_id!r}: use 1 to 128 characters of A-Z a-z 0-9 _ . : -"
+        )
+    return job_id
 
 
 def _span(value: Seconds) -> timedelta:
@@ -182,10 +187,8 @@ class Task(Generic[P, R]):
             )
         if priority is not None and not 0 <= priority <= 9:
             raise ConfigurationError(f"priority {priority}: use 0 (first) to 9 (last)")
-        if job_id is not None and not is_job_id(job_id):
-            raise ConfigurationError(
-                f"job_id {job_id!r}: use 1 to 128 characters of A-Z a-z 0-9 _ . : -"
-            )
+        if job_id is not None:
+            _checked_id(job_id)
         chosen = self.spec.priority if priority is None else priority
         span = None if delay is None else _span(delay)
         return Enqueuer(self, EnqueueOptions(delay=span, at=at, priority=chosen, job_id=job_id))
@@ -198,13 +201,17 @@ class Task(Generic[P, R]):
         """As ``enqueue``."""
         return self._plain.enqueue_sync(*args, **kwargs)
 
-    async def enqueue_many(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
-        """Enqueue one job per mapping of named parameters, in one step."""
-        return await self._plain.enqueue_many(params)
+    async def enqueue_many(
+        self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
+    ) -> list[JobHandle[R]]:
+        """Enqueue one job per mapping of named parameters; see Enqueuer.enqueue_many."""
+        return await self._plain.enqueue_many(params, job_ids=job_ids)
 
-    def enqueue_many_sync(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+    def enqueue_many_sync(
+        self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
+    ) -> list[JobHandle[R]]:
         """As ``enqueue_many``."""
-        return self._plain.enqueue_many_sync(params)
+        return self._plain.enqueue_many_sync(params, job_ids=job_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +231,7 @@ class Enqueuer(Generic[P, R]):
         self._task = task
         self._options = options
 
-    def _job(self, params: Mapping[str, Any]) -> Job:
+    def _job(self, params: Mapping[str, Any], job_id: str | None) -> Job:
         spec, options, now = self._task.spec, self._options, time.time()
         due = None
         if options.delay is not None:
@@ -232,7 +239,7 @@ class Enqueuer(Generic[P, R]):
         elif options.at is not None:
             due = options.at.timestamp()
         return Job(
-            id=options.job_id or new_job_id(),
+            id=job_id or new_job_id(),
             task=spec.name,
             params=params,
             priority=options.priority,
@@ -242,37 +249,58 @@ class Enqueuer(Generic[P, R]):
             timeout=None if spec.timeout is None else spec.timeout.total_seconds(),
         )
 
-    def _jobs(self, params: Iterable[Mapping[str, Any]]) -> list[Job]:
+    def _call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Job:
+        return self._job(self._task.signature.to_params(args, kwargs), self._options.job_id)
+
+    def _jobs(
+        self, params: Iterable[Mapping[str, Any]], job_ids: Iterable[str] | None
+    ) -> list[Job]:
         if self._options.job_id is not None:
-            raise ConfigurationError("job_id names one job; enqueue_many makes several")
+            raise ConfigurationError("job_id names one job; give enqueue_many its job_ids")
         signature = self._task.signature
-        return [self._job(signature.to_params((), found)) for found in params]
+        checked = [signature.to_params((), found) for found in params]
+        ids: list[str | None] = [None] * len(checked)
+        if job_ids is not None:
+            ids = [_checked_id(found) for found in job_ids]
+        if len(ids) != len(checked):
+            raise ConfigurationError(
+                f"{len(checked)} jobs have {len(ids)} job_ids; give one for each"
+            )
+        return [self._job(found, job_id) for found, job_id in zip(checked, ids, strict=True)]
 
     def _handle(self, job: Job) -> JobHandle[R]:
         return JobHandle(self._task.app.client, job.id, self._task.spec.queue)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue a call. Raises ParamsError, EnvelopeError, BrokerError."""
-        job = self._job(self._task.signature.to_params(args, kwargs))
+        job = self._call(args, kwargs)
         await self._task.app.client.enqueue(self._task.spec.queue, [job])
         return self._handle(job)
 
     def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """As ``enqueue``."""
-        job = self._job(self._task.signature.to_params(args, kwargs))
+        job = self._call(args, kwargs)
         self._task.app.client.enqueue_sync(self._task.spec.queue, [job])
         return self._handle(job)
 
-    async def enqueue_many(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
-        """Enqueue one job per mapping of named parameters."""
-        jobs = self._jobs(params)
+    async def enqueue_many(
+        self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
+    ) -> list[JobHandle[R]]:
+        """Enqueue one job per mapping of named parameters, a batch in one step.
+
+        job_ids: your own ids, one per job: whoever fans out twice enqueues once.
+        Raises as ``enqueue``; nothing is enqueued if one mapping does not fit.
+        """
+        jobs = self._jobs(params, job_ids)
         for batch in _batches(jobs):
             await self._task.app.client.enqueue(self._task.spec.queue, batch)
         return [self._handle(job) for job in jobs]
 
-    def enqueue_many_sync(self, params: Iterable[Mapping[str, Any]]) -> list[JobHandle[R]]:
+    def enqueue_many_sync(
+        self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
+    ) -> list[JobHandle[R]]:
         """As ``enqueue_many``."""
-        jobs = self._jobs(params)
+        jobs = self._jobs(params, job_ids)
         for batch in _batches(jobs):
             self._task.app.client.enqueue_sync(self._task.spec.queue, batch)
         return [self._handle(job) for job in jobs]
@@ -321,63 +349,3 @@ class JobHandle(Generic[R]):
     def cancel_sync(self) -> str:
         """As ``cancel``."""
         return self._client.cancel_sync(self.id, queue=self.queue)
-
-
-def load_app(target: str) -> Tidework:
-    """Import ``package.module`` or ``package.module:attribute`` and return its Tidework app.
-
-    The current folder is importable, as with ``python -m``. Raises AppImportError.
-    """
-    module_name, _, attribute = target.partition(":")
-    if not module_name:
-        raise AppImportError("no app is named; use --app package.module or package.module:app")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        module = importlib.import_module(module_name)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise AppImportError(_import_fault(module_name, error)) from error
-    return _pick(module, attribute)
-
-
-def _import_fault(module_name: str, error: BaseException) -> str:
-    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    if missing and (module_name == error.name or module_name.startswith(f"{error.name}.")):  # type: ignore[attr-defined]
-        return (
-            f"app {module_name!r} was not found; start the program in the folder that holds it, "
-            "or put that folder on PYTHONPATH"
-        )
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
-    if isinstance(error, SyntaxError) and error.filename:
-        place = f"{error.filename}:{error.lineno}"
-    return (
-        f"app {module_name!r} does not import: {type(error).__name__}: {error} (at {place}); "
-        f"try: python -c 'import {module_name}'"
-    )
-
-
-def _pick(module: ModuleType, attribute: str) -> Tidework:
-    if attribute:
-        found = getattr(module, attribute, None)
-        if isinstance(found, Tidework):
-            return found
-        what = "is missing" if found is None else f"is a {type(found).__name__}"
-        raise AppImportError(
-            f"{module.__name__}:{attribute} {what}; it has to be a Tidework app, "
-            'such as app = Tidework("shop")'
-        )
-    apps = {id(value): value for value in vars(module).values() if isinstance(value, Tidework)}
-    if len(apps) == 1:
-        return next(iter(apps.values()))
-    if not apps:
-        raise AppImportError(
-            f'module {module.__name__!r} holds no Tidework app; add app = Tidework("shop")'
-        )
-    names = sorted(k for k, v in vars(module).items() if isinstance(v, Tidework))
-    raise AppImportError(
-        f"module {module.__name__!r} holds several Tidework apps ({', '.join(names)}); "
-        f"name one: --app {module.__name__}:{names[0]}"
-    )

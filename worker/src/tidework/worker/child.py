@@ -177,7 +177,7 @@ def serve_and_exit(pipe: socket.socket, permits: int, execution: Execution) -> N
 
 def main(argv: Sequence[str]) -> NoReturn:
     """Entry of a fresh child: descriptors of the pipe and permits, pid of the parent, config."""
-    from tidework.app import load_app
+    from tidework.app_loading import load_app
 
     pipe = socket.socket(fileno=int(argv[1]))
     permits = int(argv[2])

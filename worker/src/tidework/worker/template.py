@@ -25,7 +25,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidework.app import Tidework, load_app
+from tidework.app import Tidework
+from tidework.app_loading import load_app
 from tidework.errors import ConfigurationError
 from tidework.worker import frames, process
 from tidework.worker.child import ChildConfig, serve_and_exit, settle_in

@@ -1,0 +1,71 @@
+"""Finds the application that ``--app`` names, and says what is wrong when it cannot be used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from types import ModuleType
+
+from tidework.app import Tidework
+from tidework.errors import AppImportError
+
+
+def load_app(target: str) -> Tidework:
+    """Import ``package.module`` or ``package.module:attribute`` and return its Tidework app.
+
+    The current folder is importable, as with ``python -m``. Raises AppImportError.
+    """
+    module_name, _, attribute = target.partition(":")
+    if not module_name:
+        raise AppImportError("no app is named; use --app package.module or package.module:app")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise AppImportError(_import_fault(module_name, error)) from error
+    return _pick(module, attribute)
+
+
+def _import_fault(module_name: str, error: BaseException) -> str:
+    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
+    if missing and (module_name == error.name or module_name.startswith(f"{error.name}.")):  # type: ignore[attr-defined]
+        return (
+            f"app {module_name!r} was not found; start the program in the folder that holds it, "
+            "or put that folder on PYTHONPATH"
+        )
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{error.filename}:{error.lineno}"
+    return (
+        f"app {module_name!r} does not import: {type(error).__name__}: {error} (at {place}); "
+        f"try: python -c 'import {module_name}'"
+    )
+
+
+def _pick(module: ModuleType, attribute: str) -> Tidework:
+    if attribute:
+        found = getattr(module, attribute, None)
+        if isinstance(found, Tidework):
+            return found
+        what = "is missing" if found is None else f"is a {type(found).__name__}"
+        raise AppImportError(
+            f"{module.__name__}:{attribute} {what}; it has to be a Tidework app, "
+            'such as app = Tidework("shop")'
+        )
+    apps = {id(value): value for value in vars(module).values() if isinstance(value, Tidework)}
+    if len(apps) == 1:
+        return next(iter(apps.values()))
+    if not apps:
+        raise AppImportError(
+            f'module {module.__name__!r} holds no Tidework app; add app = Tidework("shop")'
+        )
+    names = sorted(k for k, v in vars(module).items() if isinstance(v, Tidework))
+    raise AppImportError(
+        f"module {module.__name__!r} holds several Tidework apps ({', '.join(names)}); "
+        f"name one: --app {module.__name__}:{names[0]}"
+    )
