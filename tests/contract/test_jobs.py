@@ -183,10 +183,10 @@ async def test_a_renewed_lease_is_not_reaped(kit: Kit) -> None:
     claimed = await claim_one(kit)
     for _ in range(4):
         await kit.let_pass(LEASE * 0.6)
-        reply = await kit.broker.renew(kit.queue, [(claimed.id, claimed.token)])
+        reply = await kit.broker.renew(kit.queue, "w1", [(claimed.id, claimed.token)])
         assert (reply.lost, reply.cancel) == ((), ())
         assert (await kit.broker.upkeep(kit.queue)).reaped == 0
-    lost = await kit.broker.renew(kit.queue, [(claimed.id, "w1:99"), ("nobody", "w1:1")])
+    lost = await kit.broker.renew(kit.queue, "w1", [(claimed.id, "w1:99"), ("nobody", "w1:1")])
     assert lost.lost == ("a", "nobody")
 
 
@@ -270,7 +270,7 @@ async def test_a_running_job_is_cancelled_when_it_comes_back(kit: Kit, outcome: 
     await kit.put(job("a"))
     claimed = await claim_one(kit)
     assert await kit.broker.cancel(kit.queue, "a") == "requested"
-    reply = await kit.broker.renew(kit.queue, [(claimed.id, claimed.token)])
+    reply = await kit.broker.renew(kit.queue, "w1", [(claimed.id, claimed.token)])
     assert reply.cancel == ("a",)
     await kit.exchange(end(claimed, outcome))
     assert await state_of(kit, "a") is JobState.CANCELLED

@@ -128,6 +128,7 @@ def play(queue: ScalingInput, steps: list[Step]) -> list[tuple[ScalingInput, Dec
 HISTORIES = st.lists(STEPS, min_size=1, max_size=12)
 
 
+@settings(max_examples=60)
 @given(queues(), HISTORIES)
 def test_the_count_stays_within_its_bounds_unless_busy_replicas_forbid(
     queue: ScalingInput, steps: list[Step]
@@ -140,6 +141,7 @@ def test_the_count_stays_within_its_bounds_unless_busy_replicas_forbid(
         assert seen.min_replicas <= decision.wanted <= seen.max_replicas
 
 
+@settings(max_examples=60)
 @given(queues(), HISTORIES)
 def test_no_busy_replica_is_ever_taken_away(queue: ScalingInput, steps: list[Step]) -> None:
     for seen, decision in play(queue, steps):
@@ -149,6 +151,7 @@ def test_no_busy_replica_is_ever_taken_away(queue: ScalingInput, steps: list[Ste
             assert decision.replicas == seen.states.busy
 
 
+@settings(max_examples=60)
 @given(queues(), HISTORIES)
 def test_growth_leaves_room_for_what_still_drains(queue: ScalingInput, steps: list[Step]) -> None:
     for seen, decision in play(queue, steps):
@@ -156,6 +159,7 @@ def test_growth_leaves_room_for_what_still_drains(queue: ScalingInput, steps: li
             assert decision.replicas + seen.states.draining <= seen.max_replicas
 
 
+@settings(max_examples=60)
 @given(queues(), HISTORIES)
 def test_an_error_never_scales_down(queue: ScalingInput, steps: list[Step]) -> None:
     for seen, decision in play(queue, steps):
@@ -163,6 +167,7 @@ def test_an_error_never_scales_down(queue: ScalingInput, steps: list[Step]) -> N
             assert decision.replicas in (seen.replicas, max(seen.replicas, seen.min_replicas))
 
 
+@settings(max_examples=60)
 @given(queues(), HISTORIES)
 def test_zero_is_reached_only_by_a_queue_that_was_idle_for_long_enough(
     queue: ScalingInput, steps: list[Step]
@@ -179,6 +184,7 @@ def test_zero_is_reached_only_by_a_queue_that_was_idle_for_long_enough(
             assert seen.now - idle_since >= seen.scaling.idle_seconds
 
 
+@settings(max_examples=60)
 @given(queues(), HISTORIES)
 def test_a_count_that_is_not_what_the_load_asks_for_has_its_reason(
     queue: ScalingInput, steps: list[Step]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tidework.manifests import KINDS
+from tests.support.documents import crontask, queue
+from tidework.manifests import KINDS, CronTask, TaskQueue, parse_document
 
 
 def properties(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -51,3 +53,17 @@ def test_unknown_fields_are_refused_everywhere_but_in_the_metadata(kind: str) ->
         if "properties" in part and part.get("additionalProperties") is not False
     ]
     assert is_open == ["Metadata"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        queue(env=[{"name": "A", "value": "1"}], scaling={"targetWaitSeconds": 1.5}),
+        crontask(params={"null": None, "deep": [{"x": None}]}, startTime="2030-01-31T06:00:00Z"),
+        crontask(schedule="0 6 * * *", timeZone="Europe/Berlin", catchUp="None", dst="Clock"),
+    ],
+)
+def test_what_is_written_out_reads_back_the_same(document: TaskQueue | CronTask) -> None:
+    text = document.model_dump_json(by_alias=True)
+
+    assert parse_document(json.loads(text)) == document

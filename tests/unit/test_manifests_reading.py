@@ -168,6 +168,15 @@ def test_a_name_that_is_taken_is_refused_with_both_places(tmp_path: Path) -> Non
     ]
 
 
+def test_documents_without_a_name_or_of_a_foreign_kind_share_none(tmp_path: Path) -> None:
+    nameless = QUEUE.replace("  name: emails\n", "  labels: {}\n")
+    foreign = QUEUE.replace("TaskQueue", "ConfigMap")
+
+    found = faults_in(tmp_path, nameless, nameless, foreign, foreign)
+
+    assert [fault.split(": ")[1] for fault in found] == ["metadata.name"] * 2 + ["kind"] * 2
+
+
 def test_one_name_may_be_used_by_both_kinds_and_in_two_namespaces(tmp_path: Path) -> None:
     other = QUEUE.replace("name: emails", "name: emails\n  namespace: shop")
 

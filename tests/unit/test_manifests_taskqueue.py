@@ -120,6 +120,14 @@ def test_applications_are_named_as_python_imports_them(app: str) -> None:
         ({"env": [{"name": "A", "value": "\0"}]}, "cannot hold a NUL"),
         ({"env": [{"name": "A"}, {"name": "A"}]}, "spec.env: 'A' is given 2 times; keep one"),
         ({"recycle": {"memoryMib": 64}}, "unknown field; did you mean memoryMiB?"),
+        (
+            {"env": [{"name": "A", "valu": "1"}]},
+            "spec.env[0].valu: unknown field; did you mean value?",
+        ),
+        (
+            {"env": [{"name": "A", "x": "1"}]},
+            "spec.env[0].x: unknown field; known here: name, value",
+        ),
     ],
 )
 def test_what_is_not_served_is_refused(fields: dict[str, Any], fault: str) -> None:

@@ -55,7 +55,7 @@ async def answers(broker: RedisBroker) -> bool:
 async def expect_that_live_jobs_survive(broker: RedisBroker, held: list[ClaimedJob]) -> None:
     assert (await broker.upkeep(QUEUE)).reaped == 0
     leases = [(found.id, found.token) for found in held]
-    assert (await broker.renew(QUEUE, leases)).lost == ()
+    assert (await broker.renew(QUEUE, "w", leases)).lost == ()
     done = tuple(Settlement(found.id, found.token, Outcome.complete()) for found in held)
     reply = await broker.exchange(QUEUE, ExchangeRequest("w", 2, 1, done))
     assert reply.refused == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,14 @@ __all__ = ["namespace", "redis_url", "valkey"]
 StartWorker = Callable[..., WorkerProcess]
 
 
-@pytest.fixture
-def start_worker(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[StartWorker]:
+@contextmanager
+def workers(redis_url: str, namespace: str, folder: Path) -> Iterator[StartWorker]:
     """Starts workers; whatever they leave behind is killed, and the test fails for it."""
     started: list[WorkerProcess] = []
 
     def start(app: str = "hostile", **settings: Any) -> WorkerProcess:
         given = {"redis_url": redis_url, "namespace": namespace, **settings}
-        log = tmp_path / f"worker-{len(started)}.log"
-        started.append(WorkerProcess(app, log, given))
+        started.append(WorkerProcess(app, folder / f"worker-{len(started)}.log", given))
         return started[-1]
 
     yield start
@@ -35,6 +35,13 @@ def start_worker(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[Sta
         worker.end()
     left = [worker.remains() for worker in started]
     assert not any(left), f"processes outlived their worker: {left}"
+
+
+@pytest.fixture
+def start_worker(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[StartWorker]:
+    """For workers of one test."""
+    with workers(redis_url, namespace, tmp_path) as start:
+        yield start
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 APPS = Path(__file__).parent / "apps"
 PATIENCE = 20.0
+KEPT = ("PATH", "HOME", "PYTHONPATH")
+"""What a worker gets of the environment of the tests; nothing of TIDEWORK_*."""
 T = TypeVar("T")
 
 
@@ -72,13 +74,14 @@ class WorkerProcess:
             "worker_name": log.stem,
             **settings,
         }
-        environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+        environment["PYTHONWARNINGS"] = "error"  # in the template and the children, too
         for name, value in given.items():
             text = json.dumps(value) if isinstance(value, list) else str(value)
             environment[f"TIDEWORK_{name.upper()}"] = text
         with log.open("ab") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-W", "error", "-m", "tidework.worker"],
+                [sys.executable, "-m", "tidework.worker"],
                 cwd=APPS,
                 env=environment,
                 stdin=subprocess.DEVNULL,

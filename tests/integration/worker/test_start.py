@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import socket
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import until
+from tests.integration.worker.processes import PATIENCE, until
 from tidework.broker.redis import connect
 from tidework.model.identity import QueueName
 
@@ -74,29 +76,29 @@ def test_several_queues_share_the_slots(start_worker: StartWorker, jobs: Jobs) -
 
 
 async def test_presence_says_who_works_on_what(
-    start_worker: StartWorker, jobs: Jobs, redis_url: str, namespace: str, tmp_path: Any
+    start_worker: StartWorker, redis_url: str, namespace: str
 ) -> None:
-    worker = start_worker(slots=3, worker_name="me").wait_started()
+    queue = QueueName(namespace, "jobs")
     broker = connect(redis_url)
+    worker = start_worker(slots=3, worker_name="me").wait_started()
     try:
-        (found,) = await broker.workers(QueueName(namespace, "jobs"))
+        async with asyncio.timeout(PATIENCE):
+            while not (present := await broker.workers(queue)):
+                await asyncio.sleep(0.01)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 0
+        after = await broker.workers(queue)
     finally:
         await broker.close()
 
+    (found,) = present
     document: Mapping[str, Any] = found.document
     assert found.incarnation.startswith("me.")
     assert document["pid"] == worker.pid
     assert (document["slots"], document["busy"], document["draining"]) == (3, 0, False)
     assert document["queues"] == ["jobs"]
     assert document["processed"] == 0
-
-    worker.process.terminate()
-    assert worker.wait() == 0
-    broker = connect(redis_url)
-    try:
-        assert await broker.workers(QueueName(namespace, "jobs")) == ()
-    finally:
-        await broker.close()
+    assert after == ()
 
 
 def test_one_id_is_found_in_every_line_about_a_job(start_worker: StartWorker, jobs: Jobs) -> None:

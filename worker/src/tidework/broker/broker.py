@@ -17,7 +17,7 @@ from tidework.model.backlog import JobPage, JobRecord, Presence, QueueLoad, Queu
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ExchangeReply, ExchangeRequest, RenewReply
+from tidework.model.lease import CordonedWorker, ExchangeReply, ExchangeRequest, RenewReply
 
 MARKER = b"!"
 """The one-byte document that only wakes a worker."""
@@ -126,7 +126,9 @@ class Broker(Producer, Protocol):
         Raises StaleRequestError for a sequence below the last one answered.
         """
 
-    async def renew(self, queue: QueueName, leases: Sequence[tuple[str, str]]) -> RenewReply:
+    async def renew(
+        self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
+    ) -> RenewReply:
         """Extend leases, given as (job id, lease token), to one full lease from now."""
 
     async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
@@ -145,6 +147,16 @@ class Broker(Producer, Protocol):
 
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         """The load of the queue for the autoscaler."""
+
+    async def drain(
+        self, queue: QueueName, term: int, candidates: Sequence[str], count: int, *, ttl: timedelta
+    ) -> tuple[CordonedWorker, ...]:
+        """Cordon the ``count`` least busy of ``candidates`` (incarnations) and nobody else.
+
+        A cordoned worker claims nothing until ``ttl`` is over or another call leaves it out.
+        Read and cordoned in one step: a worker told to hold no lease gets none afterwards.
+        Raises StaleTermError.
+        """
 
     # -- leadership and schedules -------------------------------------------------------------
 

@@ -19,6 +19,7 @@ number in the prefix is the layout version.
     counters    hash   name -> sum of transitions
     services    hash   task -> moving average of its seconds
     guard       hash   run id of the server, last sign of life, time until which nobody reaps
+    draining    zset   incarnation of a cordoned worker, by the ms until which it is
     replies     hash   incarnation -> last sequence and its reply; dropped with the presence
     presence    hash   incarnation -> JSON;  seen: zset of the same by last beat, ms
     term        string number of the current leadership
@@ -53,6 +54,7 @@ QUEUE_PARTS = (
     "counters",
     "services",
     "guard",
+    "draining",
     "replies",
     "presence",
     "seen",

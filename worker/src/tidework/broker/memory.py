@@ -36,6 +36,7 @@ from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, Job, JobState
 from tidework.model.lease import (
     ClaimedJob,
+    CordonedWorker,
     ExchangeReply,
     ExchangeRequest,
     QueueLimits,
@@ -175,10 +176,11 @@ class MemoryBroker:
         state.promote(BATCH)
         if may_reap:
             state.reap(BATCH)
+        draining = state.is_cordoned(request.incarnation)
         token = f"{request.incarnation}:{request.sequence}"
         claimed = tuple(
             ClaimedJob(e.id, token, e.attempt, e.deliveries, e.losses, e.releases, e.body)
-            for e in state.claim(request.want, token)
+            for e in state.claim(0 if draining else request.want, token)
         )
         state.prune(BATCH)
         state.wake()
@@ -188,12 +190,15 @@ class MemoryBroker:
             next_due=state.next_due(),
             backlog=len(state.in_state(JobState.READY)),
             intake=state.documents(),
+            draining=draining,
         )
         state.replies[request.incarnation] = (request.sequence, reply)
         await self._announce()
         return reply
 
-    async def renew(self, queue: QueueName, leases: Sequence[tuple[str, str]]) -> RenewReply:
+    async def renew(
+        self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
+    ) -> RenewReply:
         state = self._open(queue)
         state.stamp()
         lost, cancel = [], []
@@ -205,7 +210,13 @@ class MemoryBroker:
             entry.lease_ms = state.now + state.lease_ms
             if entry.cancel:
                 cancel.append(job_id)
-        return RenewReply(tuple(lost), tuple(cancel), state.next_due(), state.documents())
+        return RenewReply(
+            tuple(lost),
+            tuple(cancel),
+            state.next_due(),
+            state.documents(),
+            state.is_cordoned(incarnation),
+        )
 
     async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
         state = self._open(queue)
@@ -256,6 +267,18 @@ class MemoryBroker:
             service_time=dict(state.service_time),
             now_ms=state.now,
         )
+
+    async def drain(
+        self, queue: QueueName, term: int, candidates: Sequence[str], count: int, *, ttl: timedelta
+    ) -> tuple[CordonedWorker, ...]:
+        state = self._fence(queue, term)
+        busy = Counter(e.worker for e in state.in_state(JobState.RUNNING))
+        ranked = sorted(candidates, key=lambda w: (busy[w], not state.is_cordoned(w), w))
+        until = state.now + ttl // timedelta(milliseconds=1)
+        state.draining = dict.fromkeys(ranked[:count], until)
+        state.wake()
+        await self._announce()
+        return tuple(CordonedWorker(worker, busy[worker]) for worker in ranked[:count])
 
     # -- leadership and schedules -------------------------------------------------------------
 

@@ -85,6 +85,7 @@ class QueueState:
         self.presence: dict[str, Presence] = {}
         self.service_time: dict[str, float] = {}
         self.tombstones: dict[str, int] = {}
+        self.draining: dict[str, int] = {}
         self.term = 0
         self.leader = ("", 0)
         self.crons: dict[str, Cron] = {}
@@ -179,6 +180,10 @@ class QueueState:
             self._hold_until = self.now + self.lease_ms
         self._seen_ms = self.now
         return self.now >= self._hold_until
+
+    def is_cordoned(self, incarnation: str) -> bool:
+        """Whether the worker gets no jobs for now."""
+        return self.draining.get(incarnation, 0) > self.now
 
     def claim(self, want: int, token: str) -> list[Entry]:
         """Lease up to ``want`` ready jobs."""

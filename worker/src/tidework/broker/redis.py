@@ -30,7 +30,13 @@ from tidework.model.backlog import JobPage, JobRecord, Presence, QueueLoad, Queu
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits, RenewReply
+from tidework.model.lease import (
+    CordonedWorker,
+    ExchangeReply,
+    ExchangeRequest,
+    QueueLimits,
+    RenewReply,
+)
 
 BATCH = 100
 """How many jobs one script promotes, reaps or prunes at most."""
@@ -195,16 +201,23 @@ class RedisBroker:
             )
         return read_exchange(reply, f"{request.incarnation}:{request.sequence}")
 
-    async def renew(self, queue: QueueName, leases: Sequence[tuple[str, str]]) -> RenewReply:
+    async def renew(
+        self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
+    ) -> RenewReply:
         rest = [value for lease in leases for value in lease]
-        due, documents, lost, cancel = await self._run(
-            "renew", queue, rest, lease_ms=self._limits_of(queue).lease // _MS
+        due, documents, lost, cancel, draining = await self._run(
+            "renew",
+            queue,
+            rest,
+            incarnation=incarnation,
+            lease_ms=self._limits_of(queue).lease // _MS,
         )
         return RenewReply(
             lost=tuple(raw.decode() for raw in lost),
             cancel=tuple(raw.decode() for raw in cancel),
             next_due=read_wait(due),
             intake=documents,
+            draining=bool(draining),
         )
 
     async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
@@ -257,6 +270,18 @@ class RedisBroker:
 
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         return read_load(await self._run("gather", queue, horizon_ms=horizon // _MS))
+
+    async def drain(
+        self, queue: QueueName, term: int, candidates: Sequence[str], count: int, *, ttl: timedelta
+    ) -> tuple[CordonedWorker, ...]:
+        reply = await self._run(
+            "drain", queue, candidates, term=term, count=count, ttl_ms=ttl // _MS
+        )
+        pairs = _fenced(queue, term, reply)
+        return tuple(
+            CordonedWorker(name.decode(), leases)
+            for name, leases in zip(pairs[::2], pairs[1::2], strict=True)
+        )
 
     # -- leadership and schedules -------------------------------------------------------------
 

@@ -22,7 +22,7 @@ def read_wait(ms: int) -> timedelta | None:
 
 def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
     """See exchange.lua."""
-    _, due, ready, documents, refused, claimed = reply
+    _, due, ready, documents, refused, claimed, draining = reply
     return ExchangeReply(
         claimed=tuple(
             ClaimedJob(job_id.decode(), token, attempt, deliveries, losses, releases, body)
@@ -32,6 +32,7 @@ def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
         next_due=read_wait(due),
         backlog=ready,
         intake=documents,
+        draining=bool(draining),
     )
 
 

@@ -77,20 +77,32 @@ class ExchangeRequest:
 class ExchangeReply:
     """claimed: under a lease from now on; refused: ids whose lease was lost (result refused);
     next_due: wait until something becomes due or a lease runs out, None = nothing known;
-    backlog: ready jobs left; intake: documents that lie unvalidated in inbox or intake."""
+    backlog: ready jobs left; intake: documents that lie unvalidated in inbox or intake;
+    draining: the worker is cordoned, nothing was claimed for it."""
 
     claimed: tuple[ClaimedJob, ...]
     refused: tuple[str, ...]
     next_due: timedelta | None
     backlog: int
     intake: int
+    draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RenewReply:
-    """lost: ids no longer ours; cancel: ids whose cancellation was requested."""
+    """lost: ids no longer ours; cancel: ids whose cancellation was requested; draining: the
+    worker is cordoned and gets no jobs until it is told otherwise."""
 
     lost: tuple[str, ...]
     cancel: tuple[str, ...]
     next_due: timedelta | None
     intake: int
+    draining: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CordonedWorker:
+    """A worker that claims nothing for now, and how many leases it still holds."""
+
+    incarnation: str
+    leases: int

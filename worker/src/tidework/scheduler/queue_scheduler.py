@@ -149,7 +149,7 @@ class QueueScheduler:
         if record is None:
             raise AssertionError("a CronTask without a record is always admitted")
         await self._run_now(term, entry, record)
-        known = entry.first is not None
+        known = entry.watermark == record.watermark and entry.first is not None
         entry.watermark = record.watermark
         if spec.suspend or _runs_used_up(spec, record):
             self._agenda.put(entry, Phase.DORMANT)

@@ -39,7 +39,7 @@ class Renewal:
             if not leases:
                 continue
             try:
-                reply = await self._broker.renew(consumer.queue, leases)
+                reply = await self._broker.renew(consumer.queue, self._incarnation, leases)
             except BrokerError as error:
                 journal.note_redis_error(error, "renewal of leases")
                 return self._backoff.next()

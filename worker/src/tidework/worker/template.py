@@ -70,13 +70,15 @@ class Template:
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._wakeup, select.POLLIN)
-        while self._open:
-            ready = {descriptor for descriptor, _ in poll.poll()}
-            if self._wakeup.fileno() in ready:
-                self._wakeup.recv(_CHUNK)
-                self._reap()
-            if self._control.fileno() in ready:
-                self._obey()
+        with self._control, self._wakeup, self._wakeup_end:
+            while self._open:
+                ready = {descriptor for descriptor, _ in poll.poll()}
+                if self._wakeup.fileno() in ready:
+                    self._wakeup.recv(_CHUNK)
+                    self._reap()
+                if self._control.fileno() in ready:
+                    self._obey()
+            signal.set_wakeup_fd(-1)
 
     def _obey(self) -> None:
         try:

@@ -1,17 +1,18 @@
 -- Settles outcomes and claims jobs in one step. A resend of the last sequence gets the same reply.
 -- flags: allow-oom
--- keys: replies services jobs
+-- keys: replies services jobs draining
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch settled served ...
 --       settled x (id, token, kind, delay ms, detail), then served x (task, count, ms)
 -- uses: now count record waiting documents finish guard due prune oldest
 -- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, attempt,
--- deliveries, losses, releases, body)} or {'stale', last sequence}.
+-- deliveries, losses, releases, body), 1 if cordoned} or {'stale', last sequence}.
 local CAPPED_RELEASE_DELAY_MS = 5000
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
 local sequence = tonumber(A.sequence)
 local lease_ms = tonumber(A.lease_ms)
 
+local draining = (tonumber(redis.call('ZSCORE', K.draining, A.incarnation)) or 0) > now
 local token_of_claim = A.incarnation .. ':' .. A.sequence
 
 -- A resend may come so late that a claimed job is somebody else's by now: left out.
@@ -24,7 +25,8 @@ local function reply_of(ids, refused)
         redis.call('HGET', K.jobs, id)}
     end
   end
-  return {'ok', next_due(), redis.call('ZCARD', K.ready), documents(), refused, claimed}
+  return {'ok', next_due(), redis.call('ZCARD', K.ready), documents(), refused, claimed,
+    draining and 1 or 0}
 end
 
 local known = redis.call('HGET', K.replies, A.incarnation)
@@ -141,7 +143,7 @@ end
 local batch = tonumber(A.batch)
 promote(batch)
 if may_reap then reap(batch, tonumber(A.poison_cap)) end
-local ids = claim_up_to(tonumber(A.want), token_of_claim)
+local ids = claim_up_to(draining and 0 or tonumber(A.want), token_of_claim)
 prune(batch, tonumber(A.keep_succeeded_ms), tonumber(A.keep_dead_ms), tonumber(A.keep_count))
 wake()
 write_counts()

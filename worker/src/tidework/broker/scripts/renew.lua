@@ -1,9 +1,10 @@
 -- Extends leases to one full lease from now, where the token still holds.
 -- flags: allow-oom
--- keys: leases
--- args: lease_ms ...      groups of: id, token
+-- keys: leases draining
+-- args: incarnation lease_ms ...      groups of: id, token
 -- uses: now count record waiting documents guard finish due
--- Returns {next due ms, documents, lost ids, ids whose cancellation is requested}.
+-- Returns {next due ms, documents, lost ids, ids whose cancellation is requested,
+-- 1 if the worker is cordoned}.
 local lease_ms = tonumber(A.lease_ms)
 stamp(lease_ms)
 local lost, cancelling = {}, {}
@@ -18,4 +19,5 @@ for i = A.rest, #ARGV, 2 do
     if r.cancel == 1 then cancelling[#cancelling + 1] = id end
   end
 end
-return {next_due(), documents(), lost, cancelling}
+local draining = (tonumber(redis.call('ZSCORE', K.draining, A.incarnation)) or 0) > now
+return {next_due(), documents(), lost, cancelling, draining and 1 or 0}
