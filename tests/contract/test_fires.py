@@ -22,7 +22,6 @@ SEEN = datetime(2026, 1, 1, tzinfo=UTC)
 def fire(
     at: int,
     *,
-    term: int = 1,
     wanted: Verdict = Verdict.ENQUEUED,
     policy: ConcurrencyPolicy = ConcurrencyPolicy.ALLOW,
     max_runs: int | None = None,
@@ -30,17 +29,15 @@ def fire(
 ) -> FireRequest:
     job = Job(id=fire_id(UID, at), task="report", params={}, created_at=float(at))
     missed = wanted is not Verdict.ENQUEUED
-    return FireRequest(
-        term, UID, fingerprint, at, wanted, policy, max_runs, None if missed else job
-    )
+    return FireRequest(UID, fingerprint, at, wanted, policy, max_runs, None if missed else job)
 
 
 async def admit(kit: Kit, *, term: int = 1, fingerprint: str = "f1", start: int = START) -> None:
     await kit.broker.admit_cron(kit.queue, term, UID, fingerprint, start, reset=False)
 
 
-async def decide(kit: Kit, *requests: FireRequest) -> list[Verdict | FireAnswer]:
-    return list(await kit.broker.decide_fires(kit.queue, requests))
+async def decide(kit: Kit, *requests: FireRequest, term: int = 1) -> list[Verdict | FireAnswer]:
+    return list(await kit.broker.decide_fires(kit.queue, term, requests))
 
 
 async def test_terms_rise(kit: Kit) -> None:
@@ -57,6 +54,15 @@ async def test_one_holder_leads_until_it_stops_to_renew(kit: Kit) -> None:
     await kit.broker.resign(kit.queue, "a")
     assert await kit.broker.lead(kit.queue, "a", ttl) is None
     await kit.broker.resign(kit.queue, "b")
+    assert await kit.broker.lead(kit.queue, "a", ttl) == 3
+
+
+async def test_a_holder_whose_term_was_raised_leads_no_more(kit: Kit) -> None:
+    ttl = timedelta(milliseconds=300)
+    assert await kit.broker.lead(kit.queue, "a", ttl) == 1
+    assert await kit.broker.take_term(kit.queue) == 2
+    assert await kit.broker.lead(kit.queue, "a", ttl) is None
+    await kit.let_pass(ttl * 1.5)
     assert await kit.broker.lead(kit.queue, "a", ttl) == 3
 
 
@@ -89,7 +95,7 @@ async def test_a_stale_leader_cannot_write(kit: Kit) -> None:
     await admit(kit, term=1)
     await admit(kit, term=2)
     with pytest.raises(StaleTermError) as caught:
-        await decide(kit, fire(START + 60, term=1))
+        await decide(kit, fire(START + 60), term=1)
     assert (caught.value.term, caught.value.stored) == (1, 2)
     with pytest.raises(StaleTermError):
         await kit.broker.admit_cron(kit.queue, 1, UID, "f2", START, reset=False)
@@ -100,7 +106,7 @@ async def test_a_stale_leader_cannot_write(kit: Kit) -> None:
         await kit.broker.run_now(kit.queue, 1, UID, "n", job)
     stats = await kit.broker.stats(kit.queue)
     assert (stats.counters["stale_terms"], stats.unfinished) == (4, 0)
-    assert await decide(kit, fire(START + 60, term=2)) == [Verdict.ENQUEUED]
+    assert await decide(kit, fire(START + 60), term=2) == [Verdict.ENQUEUED]
 
 
 async def test_missed_fires_are_counted_and_not_enqueued(kit: Kit) -> None:

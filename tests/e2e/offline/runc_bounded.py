@@ -24,7 +24,9 @@ NAMES = """
 
 def value(arguments: list[str], *options: str) -> str | None:
     """What follows the first of the options that is there."""
-    return next((arguments[arguments.index(name) + 1] for name in options if name in arguments), None)
+    return next(
+        (arguments[arguments.index(name) + 1] for name in options if name in arguments), None
+    )
 
 
 def document(arguments: list[str]) -> Path | None:

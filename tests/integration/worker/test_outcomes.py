@@ -117,7 +117,7 @@ def test_a_job_that_kills_its_child_is_poison_and_harms_nobody(
 def test_the_hard_timeout_kills_whatever_the_job_does(
     shared: tuple[WorkerProcess, Jobs], folder: Path
 ) -> None:
-    worker, jobs = shared
+    _, jobs = shared
     hanging = jobs.put("hang", path=str(folder / "pid"))
 
     dead = jobs.wait_dead(hanging)

@@ -60,7 +60,9 @@ async def test_a_crowded_second_is_decided_in_large_requests_before_any_search()
     requests: list[int] = []
     decided: list[str] = []
 
-    async def decide(_queue: QueueName, given: Sequence[FireRequest]) -> tuple[Verdict, ...]:
+    async def decide(
+        _queue: QueueName, _term: int, given: Sequence[FireRequest]
+    ) -> tuple[Verdict, ...]:
         # At the latest request, only the fires of earlier rounds had their next one searched.
         requests.append(len(given))
         decided.extend(found.uid for found in given)

@@ -210,9 +210,9 @@ async def test_a_refused_fire_in_a_batch_of_many_is_not_passed_by_a_later_one() 
     seen: list[list[str]] = []
     real = rig.memory.decide_fires
 
-    async def watch(queue: QueueName, requests: object) -> object:
+    async def watch(queue: QueueName, term: int, requests: object) -> object:
         seen.append([request.uid for request in requests])  # type: ignore[attr-defined]
-        return await real(queue, requests)  # type: ignore[arg-type]
+        return await real(queue, term, requests)  # type: ignore[arg-type]
 
     rig.memory.decide_fires = watch  # type: ignore[assignment,method-assign]
     await rig.outage_to("10:30:00")

@@ -61,7 +61,7 @@ class Bench(PoolBench):
         self.consumer = Consumer(QUEUE, 0, self.broker, self.pool, facts, self.journal, self.clock)
         self.pool.dispatch.add_source(self.consumer)
         self.inbox = Inbox(self.consumer, self.broker, self.journal, self.clock, lease)
-        self.renewal = Renewal(self.broker, [(self.consumer, self.journal)], lease)
+        self.renewal = Renewal(self.broker, "w.1", [(self.consumer, self.journal)], lease)
         self.tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.worker.consumers import QUEUE, Bench, sequences, until
+from tidework.broker.broker import MARKER
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeRequest
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
@@ -153,18 +154,18 @@ async def test_an_unknown_task_is_given_back_with_a_delay(bench: Bench) -> None:
 
 async def test_short_jobs_are_claimed_ahead(bench: Bench) -> None:
     bench.pool._times.note("t", 0.01)
-    await bench.enqueue(*"abcdefgh")
+    await bench.enqueue(*"abcdefghijkl")
 
-    await bench.wait_sent(5)
+    await bench.wait_sent(6)
 
     assert bench.broker.requests[-1].want == 6
-    assert [job.id for job in bench.consumer.waiting] == ["f"]
+    assert len(bench.consumer.held) == 6
 
 
 async def test_what_waits_too_long_is_given_back(bench: Bench) -> None:
     bench.pool._times.note("t", 0.01)
     await bench.enqueue(*"abcdef")
-    await bench.wait_sent(5)
+    await bench.wait_sent(6)
     bench.start_job(1)
 
     # The first job turns out to be slow: those in the pipe come back, then all are released.
@@ -286,7 +287,7 @@ async def test_a_drain_gives_back_what_did_not_start_and_waits_for_what_did(
 ) -> None:
     bench.pool._times.note("t", 0.01)
     await bench.enqueue(*"abcdefgh")
-    await bench.wait_sent(5)
+    await bench.wait_sent(6)
     bench.start_job(1)
     bench.read()
 
@@ -347,3 +348,25 @@ async def test_outcome_kinds_are_counted(bench: Bench) -> None:
     assert counted == {"failed": 2, "retried": 1, "dead": 1}
     assert bench.numbers.total("succeeded") == 1
     assert {o.kind for o in outcomes} == {OutcomeKind.BURY, OutcomeKind.RETRY, OutcomeKind.COMPLETE}
+
+
+async def test_a_cordoned_worker_leaves_work_and_markers_to_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consumer_module, "CORDONED_FOR", 0.05)
+    term = await bench.broker.take_term(QUEUE)
+    await until(bench.consumer.starved.is_set)
+    hour = timedelta(hours=1)
+    await bench.broker.drain(QUEUE, term, ["w.1"], 1, ttl=hour)
+    await bench.enqueue("a")
+    await until(lambda: bench.consumer.cordoned)
+    assert not bench.consumer.starved.is_set()
+    asked = len(bench.broker.requests)
+    await until(lambda: len(bench.broker.requests) > asked + 1)
+    assert (await bench.job("a")).state is JobState.READY
+    assert list(bench.broker._queues[QUEUE].inbox) == [MARKER], "somebody else is to be woken"
+
+    await bench.broker.drain(QUEUE, term, [], 0, ttl=hour)
+
+    await bench.wait_sent(1)
+    assert not bench.consumer.cordoned

@@ -42,13 +42,17 @@ async def test_nothing_goes_ahead_before_the_task_is_known_to_be_short(make: Mak
 async def test_short_jobs_go_ahead_up_to_a_bound(make: Make) -> None:
     bench = make()
     bench.make_quick()
-    bench.source.add(*"abcdefgh")
+    bench.source.add(*"abcdefghijklmn")
 
     bench.pool.dispatch.run()
 
-    sent = bench.orders.children[0].jobs()
-    assert [frame.ahead for frame in sent] == [False] + [True] * AHEAD_IN_CHILD
-    assert names(bench.source) == list("fgh")
+    child = bench.orders.children[0]
+    assert [frame.ahead for frame in child.jobs()] == [False] + [True] * AHEAD_IN_CHILD
+    assert names(bench.source) == list("jklmn")
+    for number in range(1, 5):
+        bench.begin(child, number)
+        bench.finish(child, number)
+    assert len(child.jobs()) == 4, "filled up again when half is empty"
 
 
 async def test_idle_slots_come_before_pipes(make: Make) -> None:

@@ -181,9 +181,11 @@ class Broker(Producer, Protocol):
         """
 
     async def decide_fires(
-        self, queue: QueueName, requests: Sequence[FireRequest]
+        self, queue: QueueName, term: int, requests: Sequence[FireRequest]
     ) -> tuple[Verdict | FireAnswer, ...]:
-        """Write one verdict per fire, each atomically. A resend of the last fire answers the same.
+        """Write one verdict per fire, in order. A resend of the last fire answers the same.
+
+        Fires are decided in batches, each in one step; after an error the earlier batches stand.
 
         Raises StaleTermError, BrokerFullError.
         """

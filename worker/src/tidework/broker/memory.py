@@ -289,18 +289,19 @@ class MemoryBroker:
 
     async def lead(self, queue: QueueName, holder: str, ttl: timedelta) -> int | None:
         state = self._open(queue)
-        held_by, until = state.leader
-        if held_by != holder or until <= state.now:
-            if held_by and until > state.now:
+        held_by, term, until = state.leader
+        if held_by and until > state.now:
+            if (held_by, term) != (holder, state.term):
                 return None
+        else:
             state.term += 1
-        state.leader = (holder, state.now + ttl // timedelta(milliseconds=1))
+        state.leader = (holder, state.term, state.now + ttl // timedelta(milliseconds=1))
         return state.term
 
     async def resign(self, queue: QueueName, holder: str) -> None:
         state = self._open(queue)
         if state.leader[0] == holder:
-            state.leader = ("", 0)
+            state.leader = ("", 0, 0)
 
     def _fence(self, queue: QueueName, term: int) -> QueueState:
         state = self._open(queue)
@@ -323,15 +324,13 @@ class MemoryBroker:
         return state.cron_record(cron)
 
     async def decide_fires(
-        self, queue: QueueName, requests: Sequence[FireRequest]
+        self, queue: QueueName, term: int, requests: Sequence[FireRequest]
     ) -> tuple[Verdict | FireAnswer, ...]:
-        answers = []
-        for request in requests:
-            state = self._fence(queue, request.term)
-            answers.append(self._decide(state, request))
-            state.wake()
+        state = self._fence(queue, term)
+        answers = tuple(self._decide(state, request) for request in requests)
+        state.wake()
         await self._announce()
-        return tuple(answers)
+        return answers
 
     def _decide(self, state: QueueState, request: FireRequest) -> Verdict | FireAnswer:
         cron = state.crons.get(request.uid)

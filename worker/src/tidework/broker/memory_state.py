@@ -87,7 +87,7 @@ class QueueState:
         self.tombstones: dict[str, int] = {}
         self.draining: dict[str, int] = {}
         self.term = 0
-        self.leader = ("", 0)
+        self.leader = ("", 0, 0)
         self.crons: dict[str, Cron] = {}
         self.crontasks: dict[str, bytes] = {}
         self._seen_ms = 0

@@ -41,7 +41,8 @@ from tidework.model.lease import (
 BATCH = 100
 """How many jobs one script promotes, reaps or prunes at most."""
 
-FIRES_PER_TRIP = 500
+FIRES_PER_SCRIPT = 50
+"""More would keep the server busy for longer than its other clients like."""
 
 _MS = timedelta(milliseconds=1)
 
@@ -311,34 +312,18 @@ class RedisBroker:
         return read_cron(uid, _fenced(queue, term, reply))
 
     async def decide_fires(
-        self, queue: QueueName, requests: Sequence[FireRequest]
+        self, queue: QueueName, term: int, requests: Sequence[FireRequest]
     ) -> tuple[Verdict | FireAnswer, ...]:
         answers: list[Verdict | FireAnswer] = []
-        for start in range(0, len(requests), FIRES_PER_TRIP):
-            trip = requests[start : start + FIRES_PER_TRIP]
-            replies = await self.transport.run_all([self._fire(queue, found) for found in trip])
-            for found, reply in zip(trip, replies, strict=True):
-                text = _fenced(queue, found.term, reply).decode()
+        for start in range(0, len(requests), FIRES_PER_SCRIPT):
+            rest: list[Value] = []
+            for request in requests[start : start + FIRES_PER_SCRIPT]:
+                rest += _fire_arguments(request)
+            reply = await self._run("decide_fire", queue, rest, term=term)
+            for raw in _fenced(queue, term, reply):
+                text = raw.decode()
                 answers.append(Verdict(text) if text in _VERDICTS else FireAnswer(text))
         return tuple(answers)
-
-    def _fire(self, queue: QueueName, request: FireRequest) -> Call:
-        job = request.job
-        return self._call(
-            "decide_fire",
-            queue,
-            term=request.term,
-            uid=request.uid,
-            fingerprint=request.fingerprint,
-            fire=request.fire,
-            wanted=request.wanted.value,
-            policy=request.policy.value,
-            max_runs="" if request.max_runs is None else request.max_runs,
-            job_id="" if job is None else job.id,
-            body=b"" if job is None else job.encode(),
-            priority="" if job is None else job.priority,
-            available_ms="" if job is None else _due_ms(job),
-        )
 
     async def run_now(
         self, queue: QueueName, term: int | None, uid: str, nonce: str, job: Job
@@ -368,6 +353,21 @@ class RedisBroker:
     async def cron_record(self, queue: QueueName, uid: str) -> CronRecord | None:
         found = await self._run("cron_record", queue, uid=uid)
         return None if found is None else read_cron(uid, found)
+
+
+def _fire_arguments(request: FireRequest) -> tuple[Value, ...]:
+    job = request.job
+    head: tuple[Value, ...] = (
+        request.uid,
+        request.fingerprint,
+        request.fire,
+        request.wanted.value,
+        request.policy.value,
+        "" if request.max_runs is None else request.max_runs,
+    )
+    if job is None:
+        return (*head, "", b"", "", "")
+    return (*head, job.id, job.encode(), job.priority, _due_ms(job))
 
 
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)

@@ -47,6 +47,7 @@ from tidework.errors import (
 )
 
 REPLY_TIMEOUT_S = 5.0
+MOST_CONNECTIONS = 32
 OLDEST_REDIS = (7, 0)
 T = TypeVar("T")
 Call = tuple[Script, list[str], list[Value]]
@@ -174,9 +175,15 @@ class AsyncTransport(_Door):
 
     def _connect(self, timeout_s: float) -> redis.asyncio.Redis:
         try:
-            return redis.asyncio.Redis.from_url(
-                self._url, retry=AsyncRetry(NoBackoff(), 0), **self._options(timeout_s)
+            # One call more than there are connections waits for one, instead of failing.
+            pool = redis.asyncio.BlockingConnectionPool.from_url(
+                self._url,
+                max_connections=MOST_CONNECTIONS,
+                timeout=REPLY_TIMEOUT_S,
+                retry=AsyncRetry(NoBackoff(), 0),
+                **self._options(timeout_s),
             )
+            return redis.asyncio.Redis.from_pool(pool)
         except ValueError as error:
             raise ConfigurationError(f"the Redis URL is wrong: {error}") from error
 
@@ -256,9 +263,14 @@ class BlockingTransport(_Door):
         self._pause = pause
         self._checked = False
         try:
-            self._client = redis.Redis.from_url(
-                url, retry=Retry(NoBackoff(), 0), **self._options(REPLY_TIMEOUT_S)
+            pool = redis.BlockingConnectionPool.from_url(
+                url,
+                max_connections=MOST_CONNECTIONS,
+                timeout=REPLY_TIMEOUT_S,
+                retry=Retry(NoBackoff(), 0),
+                **self._options(REPLY_TIMEOUT_S),
             )
+            self._client = redis.Redis.from_pool(pool)
         except ValueError as error:
             raise ConfigurationError(f"the Redis URL is wrong: {error}") from error
 

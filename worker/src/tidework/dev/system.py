@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -95,6 +96,8 @@ class DevSystem:
         clock = SystemClock()
         service = SchedulerService(broker, CronRegistry(), keeper=Upkeep)
         service.scheduler.counters.listeners.append(self._tell_fire)
+        # What it would log of each fire, the console tells.
+        logging.getLogger("tidework.scheduler").setLevel(logging.WARNING)
         autoscaler = Autoscaler(broker, clock, self._console, self._queues)
         try:
             await self._apply(manifests, broker, service, url)

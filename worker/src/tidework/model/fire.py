@@ -36,14 +36,13 @@ class FireAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FireRequest:
-    """One due instant, decided under a term.
+    """One due instant.
 
     uid:      of the CronTask; fire: scheduled second, Unix time
     wanted:   ENQUEUED, or the MISSED verdict that the scheduler came to
     job:      what to enqueue (id = uid-fire); None for a missed fire
     """
 
-    term: int
     uid: str
     fingerprint: str
     fire: int

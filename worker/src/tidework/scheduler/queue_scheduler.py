@@ -229,8 +229,8 @@ class QueueScheduler:
         return plan.fires
 
     async def _decide(self, term: int, planned: Sequence[_Planned], now: datetime) -> None:
-        requests = [_request(term, entry, fire, now) for entry, fire in planned]
-        answers = await self._broker.decide_fires(self.queue, requests)
+        requests = [_request(entry, fire, now) for entry, fire in planned]
+        answers = await self._broker.decide_fires(self.queue, term, requests)
         visible = self._clock.now()
         for (entry, fire), answer in zip(planned, answers, strict=True):
             if isinstance(answer, Verdict):
@@ -263,13 +263,12 @@ class QueueScheduler:
             )
 
 
-def _request(term: int, entry: CronEntry, fire: PlannedFire, now: datetime) -> FireRequest:
+def _request(entry: CronEntry, fire: PlannedFire, now: datetime) -> FireRequest:
     spec = entry.spec
     job = None
     if fire.wanted is Verdict.ENQUEUED:
         job = fire_job(spec, fire.at, now, late=is_long_gap(fire.at, now))
     return FireRequest(
-        term=term,
         uid=spec.uid,
         fingerprint=entry.fingerprint,
         fire=to_unix(fire.at),

@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from tidework.worker import frames, process
@@ -27,14 +28,14 @@ logger = logging.getLogger(__name__)
 class ChildEvents(Protocol):
     """Who is told what a child reports."""
 
-    def on_ready(self, link: ChildLink) -> None:
-        """It waits for its first job."""
-
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
         """It is about to call the task."""
 
     def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """An attempt is over; the job has left ``link.jobs``."""
+
+    def on_reports(self, link: ChildLink) -> None:
+        """All reports that had arrived were told."""
 
 
 class ChildLink:
@@ -84,25 +85,31 @@ class ChildLink:
 
     # -- jobs ---------------------------------------------------------------------------------
 
-    def send(self, job: HeldJob) -> None:
-        """Put the job into the pipe; ahead of its turn if another is in the child."""
-        self._numbers += 1
-        job.number = self._numbers
-        job.started_at = None
-        ahead = bool(self.jobs)
-        if ahead:
-            os.write(self._permits_in, frames.PERMIT.pack(job.number))
-        self.jobs.append(job)
-        frame = frames.JobFrame(
-            number=job.number,
-            ahead=ahead,
-            queue=job.source.index,
-            attempt=job.claimed.attempt,
-            max_attempts=job.max_attempts,
-            timeout=job.timeout,
-            body=job.claimed.body,
-        )
-        self._write(frame.encode())
+    def send(self, jobs: Sequence[HeldJob]) -> None:
+        """Put jobs into the pipe, in one write; all but the first in the child are ahead."""
+        sent = []
+        permits = []
+        for job in jobs:
+            self._numbers += 1
+            job.number = self._numbers
+            job.started_at = None
+            ahead = bool(self.jobs)
+            if ahead:
+                permits.append(frames.PERMIT.pack(job.number))
+            self.jobs.append(job)
+            frame = frames.JobFrame(
+                number=job.number,
+                ahead=ahead,
+                queue=job.source.index,
+                attempt=job.claimed.attempt,
+                max_attempts=job.max_attempts,
+                timeout=job.timeout,
+                body=job.claimed.body,
+            )
+            sent.append(frame.encode())
+        if permits:
+            os.write(self._permits_in, b"".join(permits))
+        self._write(b"".join(sent))
 
     def take_back(self) -> list[HeldJob]:
         """Take the jobs out that are ahead of their turn and were not begun; in their order."""
@@ -174,12 +181,12 @@ class ChildLink:
             extra = {"slot": self.slot, "child": self.pid}
             logger.error("a child speaks nonsense: %s", error, extra=extra)  # noqa: TRY400
             return False
+        self._events.on_reports(self)
         return True
 
     def _on_report(self, report: frames.Report) -> None:
         if isinstance(report, frames.Ready):
             self.ready = True
-            self._events.on_ready(self)
             return
         if not self.jobs or self.jobs[0].number != report.number:
             raise frames.FrameError(f"a report of job {report.number}, which is not its turn")

@@ -41,6 +41,8 @@ WAIT_AHEAD = 0.5
 """Seconds that a job claimed ahead may wait for a slot before it is given back."""
 MOST = 500
 """Jobs that one exchange settles or claims at most."""
+CORDONED_FOR = 1.0
+"""Seconds after which a cordoned worker asks whether it may claim again."""
 SHORTEST_DUE = 0.02
 """Seconds between two exchanges that only a due time asks for."""
 _LONG = 3600.0
@@ -74,6 +76,7 @@ class Consumer:
 
     index:    place of the queue among the worker's
     starved:  set while the last exchange found fewer jobs than it could take
+    cordoned: nothing is claimed for this worker for now, and it takes no markers from others
     documents_seen: unvalidated documents lay in the queue at the last look
     """
 
@@ -92,6 +95,7 @@ class Consumer:
         self.waiting: deque[HeldJob] = deque()
         self.held: dict[str, HeldJob] = {}
         self.starved = asyncio.Event()
+        self.cordoned = False
         self.documents_seen = False
         self.draining = False
         self.loop = Loop(f"consumer of {queue}", self._tick)
@@ -116,7 +120,7 @@ class Consumer:
     @property
     def hungry(self) -> bool:
         """Of JobSource."""
-        return not self.draining and not self.starved.is_set()
+        return not (self.draining or self.cordoned or self.starved.is_set())
 
     def on_capacity(self) -> None:
         """Of JobSource."""
@@ -138,6 +142,7 @@ class Consumer:
     def on_renewed(self, reply: RenewReply) -> None:
         """Leases were renewed; some were lost, some jobs are to be cancelled."""
         self._note_due(reply.next_due)
+        self._note_cordon(cordoned=reply.draining)
         self.documents_seen |= reply.intake > 0
         for job in self._unended(reply.lost):
             self._journal.note_lease_lost(job.id, job.task)
@@ -280,6 +285,7 @@ class Consumer:
             self.starved.set()
         else:
             self.starved.clear()
+        self._note_cordon(cordoned=reply.draining)
         for claimed in reply.claimed:
             self._hold(claimed)
         self._pool.dispatch.run()
@@ -334,6 +340,15 @@ class Consumer:
         else:
             seconds = max(SHORTEST_DUE, wait.total_seconds())
             self._due_at = self._clock.monotonic() + seconds
+
+    def _note_cordon(self, *, cordoned: bool) -> None:
+        if self.cordoned and not cordoned:
+            self._work = True
+        self.cordoned = cordoned
+        if cordoned:
+            self._work = False
+            self.starved.clear()
+            self._due_at = self._clock.monotonic() + CORDONED_FOR
 
     def _unended(self, ids: Sequence[str]) -> list[HeldJob]:
         """Held jobs of these ids whose outcome is open: an exchange tells of the others."""

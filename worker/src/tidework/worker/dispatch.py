@@ -16,7 +16,7 @@ from tidework.worker.child_link import ChildLink
 from tidework.worker.held import HeldJob, JobSource
 from tidework.worker.service_times import ServiceTimes
 
-AHEAD_IN_CHILD = 4
+AHEAD_IN_CHILD = 8
 """Jobs that may lie in a child's pipe behind the one that runs."""
 PATIENCE = 0.1
 """Seconds that a job may run before those behind it are taken back."""
@@ -50,9 +50,9 @@ class Recycling:
             return f"{link.pss >> 20} MiB"
         return None
 
-    def forbids_ahead(self, link: ChildLink) -> bool:
-        """Is it to be replaced before it would come to another job?"""
-        return link.done + len(link.jobs) >= self.jobs or link.pss > self.memory
+    def room(self, link: ChildLink) -> int:
+        """How many jobs more the child may be sent before it is replaced."""
+        return 0 if link.pss > self.memory else self.jobs - link.done - len(link.jobs)
 
 
 class Dispatch:
@@ -156,12 +156,20 @@ class Dispatch:
         return list(self._idle.values())
 
     def feed_ahead(self, link: ChildLink) -> None:
-        """Send short jobs into a child ahead of their turn."""
-        while self._takes_ahead(link):
+        """Send short jobs into a child ahead of their turn, once half of its pipe is empty."""
+        if self._idle or 2 * (len(link.jobs) - 1) > AHEAD_IN_CHILD:
+            return
+        if not any(source.waiting for source in self.sources) or not self._takes_ahead(link):
+            return
+        room = min(AHEAD_IN_CHILD + 1 - len(link.jobs), self._recycling.room(link))
+        jobs: list[HeldJob] = []
+        while len(jobs) < room:
             source = next((s for s in self.sources if s.waiting), None)
             if source is None or not self._may_share_pipe(source.waiting[0]):
-                return
-            link.send(source.waiting.popleft())
+                break
+            jobs.append(source.waiting.popleft())
+        if jobs:
+            link.send(jobs)
             self._look_by(self._clock.monotonic() + PATIENCE)
 
     def _feed(self, slot: Slot) -> bool:
@@ -173,17 +181,13 @@ class Dispatch:
         self.sources.remove(source)
         self.sources.append(source)
         del self._idle[slot.index]
-        slot.link.send(source.waiting.popleft())
+        slot.link.send([source.waiting.popleft()])
         self.feed_ahead(slot.link)
         return True
 
     def _takes_ahead(self, link: ChildLink) -> bool:
-        return (
-            not self._idle
-            and len(link.jobs) <= AHEAD_IN_CHILD
-            and not self._recycling.forbids_ahead(link)
-            and _is_quick(link, self._clock.monotonic())
-            and all(self._may_share_pipe(job) for job in link.jobs)
+        return _is_quick(link, self._clock.monotonic()) and all(
+            self._may_share_pipe(job) for job in link.jobs
         )
 
     def _may_share_pipe(self, job: HeldJob) -> bool:

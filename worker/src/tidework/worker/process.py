@@ -10,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import sys
 import threading
 import time
 from pathlib import Path
+
+from tidework.errors import ConfigurationError
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -38,6 +41,19 @@ def die_with_parent(parent: int) -> None:
 def become_subreaper() -> bool:
     """Have orphaned descendants become our children. False where the system cannot."""
     return _LINUX and _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def allow_descriptors(count: int) -> None:
+    """See that this process may open so many files. Raises ConfigurationError if it may not."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or count <= soft:
+        return
+    if hard != resource.RLIM_INFINITY and count > hard:
+        raise ConfigurationError(
+            f"the worker needs {count} open files for its slots, the limit is {hard}; "
+            "raise it (ulimit -n) or take fewer --slots"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
 def _prctl(option: int, value: int) -> bool:

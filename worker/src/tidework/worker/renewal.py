@@ -23,10 +23,12 @@ class Renewal:
     def __init__(
         self,
         broker: Broker,
+        incarnation: str,
         consumers: Sequence[tuple[Consumer, Journal]],
         lease: timedelta,
     ) -> None:
         self._broker = broker
+        self._incarnation = incarnation
         self._consumers = consumers
         self._every = lease / 3
         # Soon again: there are two thirds of a lease left.

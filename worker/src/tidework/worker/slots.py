@@ -179,13 +179,13 @@ class SlotPool:
                     self._child_gone(link, code)
 
     def _child_gone(self, link: ChildLink, code: int | None) -> None:
-        link.read_last()
-        link.close()
-        del self._links[link.key]
         slot = self.slots[link.slot]
         if slot.link is link:
             slot.link = None
             self.dispatch.take_out(slot)
+        link.read_last()
+        link.close()
+        del self._links[link.key]
         self._settle_dead(link, code)
         self._gone.set()
         self._on_child_gone()
@@ -230,12 +230,6 @@ class SlotPool:
 
     # -- reports of children ------------------------------------------------------------------
 
-    def on_ready(self, link: ChildLink) -> None:
-        """Of ChildEvents."""
-        slot = self.slots[link.slot]
-        if slot.link is link:
-            self.dispatch.rest(slot)
-
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
         """Of ChildEvents."""
         wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
@@ -245,6 +239,9 @@ class SlotPool:
         """Of ChildEvents."""
         self._times.note(job.task, ended.seconds)
         job.source.settle(job, ended.outcome, ended.seconds)
+
+    def on_reports(self, link: ChildLink) -> None:
+        """Of ChildEvents."""
         slot = self.slots[link.slot]
         if slot.link is not link or link.killed_at is not None:
             return

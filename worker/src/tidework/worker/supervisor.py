@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock, SystemClock
@@ -68,6 +69,7 @@ class Supervisor:
     ) -> None:
         self.incarnation = new_incarnation(settings.worker_name)
         self.stop = StopRequest()
+        self._broken: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._settings = settings
         self._broker = broker
         clock = self._clock = clock or SystemClock()
@@ -105,7 +107,7 @@ class Supervisor:
             Inbox(consumer, self._broker, journal, clock, settings.lease)
             for consumer, journal in pairs
         ]
-        self._renewal = Renewal(self._broker, pairs, settings.lease)
+        self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
         self._heartbeat = Heartbeat(
             self._broker,
             self.incarnation,
@@ -113,7 +115,7 @@ class Supervisor:
             self.pool,
             self.numbers,
             clock,
-            lambda: self.health.draining,
+            lambda: self.health.draining or any(c.cordoned for c in self._consumers),
         )
 
     # -- running ------------------------------------------------------------------------------
@@ -124,6 +126,7 @@ class Supervisor:
         Raises ConfigurationError, BrokerRefusedError or LayoutError if it cannot start, an
         ExceptionGroup if one of its services dies.
         """
+        asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
         with handled(self.stop, self._on_child):
             try:
                 with suppress(_Stopped):
@@ -178,13 +181,27 @@ class Supervisor:
         others += [consumer.loop for consumer in self._consumers]
         async with asyncio.TaskGroup() as group:
             services = _Services(group, [*taking, *others])
+            watch = group.create_task(self._raise_when_broken(services))
             await self.stop.asked.wait()
             self.health.draining = True
             self._heartbeat.loop.nudge()
             await services.end(taking)
             await self._drain()
             await services.end(others)
+            watch.cancel()
         logger.info("worker ended", extra={"incarnation": self.incarnation})
+
+    def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        """An error in a callback (a report of a child, a timer) is a dead service, too."""
+        loop.default_exception_handler(dict(context))
+        error = context.get("exception")
+        if "handle" in context and error is not None and not self._broken.done():
+            self._broken.set_result(error)
+
+    async def _raise_when_broken(self, services: _Services) -> None:
+        error = await asyncio.shield(self._broken)
+        services.stop()
+        raise error
 
     async def _drain(self) -> None:
         for consumer in self._consumers:
@@ -267,9 +284,13 @@ class _Services:
         try:
             await loop.run()
         except Exception:
-            for other in self._tasks:
-                other.stop()
+            self.stop()
             raise
+
+    def stop(self) -> None:
+        """Have all end after their current round."""
+        for loop in self._tasks:
+            loop.stop()
 
     async def end(self, loops: Sequence[Loop]) -> None:
         """End these."""

@@ -17,6 +17,10 @@ from tidework.worker.supervisor import Supervisor
 PARENT_VARIABLE = "TIDEWORK_PARENT_PID"
 """Names the process with which the worker is to end; it has to be the worker's parent."""
 
+DESCRIPTORS = 128
+DESCRIPTORS_PER_SLOT = 8
+"""Open files: two pipes and a pidfd of each child, twice while one is replaced by another."""
+
 OK = 0
 FAILED = 1
 MISCONFIGURED = 2
@@ -35,6 +39,7 @@ def run_worker(settings: WorkerSettings) -> int:
         process.die_with_parent(int(parent))
     process.become_subreaper()
     try:
+        process.allow_descriptors(DESCRIPTORS + DESCRIPTORS_PER_SLOT * settings.slots)
         asyncio.run(_serve(settings))
     except (ConfigurationError, BrokerRefusedError, LayoutError) as error:
         _complain(settings, error)

@@ -1,38 +1,52 @@
--- Decides one due instant under a term: advances the watermark strictly and writes one verdict.
+-- Decides due instants under a term: advances each watermark strictly and writes one verdict.
+-- A resend of the last instant decided gets the same verdict.
 -- keys: crons
--- args: term uid fingerprint fire wanted policy max_runs job_id body priority available_ms
+-- args: term ...
+--       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
+--       job id, body, priority, due ms ('' = now)
 -- uses: now count record waiting finish cancel fence cron
--- Returns {'stale', stored term} or {'ok', verdict or 'stale_fire' | 'changed' | 'exhausted'}.
+-- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
+local GROUP = 10
+
+-- The verdict of a fire that may run: enqueued, held by Replace, or skipped by Forbid.
+local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
+  local active = active_runs(uid)
+  local hold = false
+  if #active > 0 and policy == 'Forbid' then return 'skipped_overlap' end
+  if #active > 0 and policy == 'Replace' then
+    for _, id in ipairs(active) do cancel(id) end
+    hold = #active_runs(uid) > 0
+  end
+  local available = due_ms == '' and now or tonumber(due_ms)
+  if insert(job_id, body, tonumber(priority), available, uid, hold) and hold then
+    write_cron(uid, 'held', job_id)
+  end
+  write_cron(uid, 'fire', fire, 'job', job_id)
+  return 'enqueued'
+end
+
+local function decide(uid, fingerprint, fire, verdict, policy, max_runs, ...)
+  local cron = read_cron(uid)
+  if not cron or cron.fingerprint ~= fingerprint then return 'changed' end
+  if tonumber(fire) <= tonumber(cron.watermark) then
+    if cron.decided == fire then return cron.verdict end
+    return 'stale_fire'
+  end
+  if verdict == 'enqueued' then
+    if max_runs ~= '' and cron.enqueued >= tonumber(max_runs) then return 'exhausted' end
+    verdict = enqueue_run(uid, fire, policy, ...)
+  end
+  write_cron(uid, 'watermark', fire, 'decided', fire, 'verdict', verdict)
+  redis.call('HINCRBY', K.crons, uid .. '/' .. verdict, 1)
+  return verdict
+end
+
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end
-local cron = read_cron(A.uid)
-if not cron or cron.fingerprint ~= A.fingerprint then return {'ok', 'changed'} end
-local fire = tonumber(A.fire)
-if fire <= tonumber(cron.watermark) then
-  if tonumber(cron.decided) == fire then return {'ok', cron.verdict} end
-  return {'ok', 'stale_fire'}
+local answers = {}
+for i = A.rest, #ARGV, GROUP do
+  answers[#answers + 1] = decide(unpack(ARGV, i, i + GROUP - 1))
 end
-local verdict = A.wanted
-if verdict == 'enqueued' then
-  if A.max_runs ~= '' and cron.enqueued >= tonumber(A.max_runs) then return {'ok', 'exhausted'} end
-  local active = active_runs(A.uid)
-  if #active > 0 and A.policy == 'Forbid' then
-    verdict = 'skipped_overlap'
-  else
-    local hold = false
-    if #active > 0 and A.policy == 'Replace' then
-      for _, id in ipairs(active) do cancel(id) end
-      hold = #active_runs(A.uid) > 0
-    end
-    local available = A.available_ms == '' and now or tonumber(A.available_ms)
-    if insert(A.job_id, A.body, tonumber(A.priority), available, A.uid, hold) and hold then
-      write_cron(A.uid, 'held', A.job_id)
-    end
-    write_cron(A.uid, 'fire', A.fire, 'job', A.job_id)
-  end
-end
-write_cron(A.uid, 'watermark', A.fire, 'decided', A.fire, 'verdict', verdict)
-redis.call('HINCRBY', K.crons, A.uid .. '/' .. verdict, 1)
 wake()
 write_counts()
-return {'ok', verdict}
+return {'ok', answers}

@@ -2,5 +2,6 @@
 -- flags: allow-oom
 -- keys: leader
 -- args: holder
-if redis.call('GET', K.leader) == A.holder then redis.call('DEL', K.leader) end
+local led = redis.call('GET', K.leader)
+if led and string.match(led, '^%d+ (.*)$') == A.holder then redis.call('DEL', K.leader) end
 return 1
