@@ -10,16 +10,22 @@ SOURCES := PYTHONPATH=worker/src:operator/src
 PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format layers sizes words style types quick-tests requirements clean
+.PHONY: help demo test e2e e2e-down check format layers sizes words style types quick-tests requirements clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## index the standard library with workers going 0 -> n -> 0 (KEEP=1: stay up afterwards)
 	@$(BIN)/python examples/stdlib-index/demo.py $(if $(KEEP),--keep)
 
-test: $(READY) ## run every test, integration and chaos included
-	@$(PYTEST) tests
+test: $(READY) ## run every test that needs no cluster, integration and chaos included
+	@$(PYTEST) tests --ignore=tests/e2e
+
+e2e: $(READY) ## run the tests on a kind cluster, made and deleted again (KEEP=1: it stays; tests/e2e/README.md)
+	@$(BIN)/python -m pytest tests/e2e
+
+e2e-down: $(READY) ## delete the clusters that e2e left and stop the Docker engine that it started
+	@$(BIN)/python -m tests.e2e.rig down
 
 check: layers sizes words style types quick-tests ## run every gate: layers, sizes, words, style, types, quick tests
 

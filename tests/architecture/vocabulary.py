@@ -65,5 +65,8 @@ ALLOWED = {
     "tz": "the parameter of datetime and of tzinfo classes",
     "push": "a method of the standard library's containers",
     "discard": "the method of sets",
+    "manager": "a field manager of Kubernetes' server-side apply",
+    "FIELD_MANAGER": "the same",
+    "SCALE_MANAGER": "the same",
     "EPOCH": "1970-01-01 as a datetime",
 }

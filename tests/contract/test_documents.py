@@ -84,3 +84,12 @@ async def test_a_marker_is_no_document(kit: Kit) -> None:
     assert await kit.broker.wait_for_document(kit.queue, TIMEOUT) == MARKER
     assert (await kit.broker.stats(kit.queue)).inbox == 0
     assert await kit.broker.stranded(kit.queue, 10) == ()
+
+
+async def test_markers_do_not_come_with_documents(kit: Kit) -> None:
+    await kit.put_document(MARKER)
+    await kit.put_document(b"one")
+    await kit.put_document(b"two")
+    assert await kit.broker.intake(kit.queue, [], [], more=9) == (b"one", b"two")
+    assert await kit.broker.stranded(kit.queue, 9) == (b"one", b"two")
+    assert await kit.broker.intake(kit.queue, [], [], more=9) == ()

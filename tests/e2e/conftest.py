@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         seconds = float(marker.args[0]) if marker else 60.0
         config.stash[TIMES].expected[item.path.name] = seconds
         if item.get_closest_marker("timeout") is None:
-            # Fixtures are left out: the first waits for the cluster, and each of their steps has a bound.
+            # Without the fixtures: the first makes the cluster. Each of their steps has a bound.
             item.add_marker(pytest.mark.timeout(max(120.0, 3 * seconds), func_only=True))
 
 

@@ -109,7 +109,7 @@ def test_applications_are_named_as_python_imports_them(app: str) -> None:
         ({"slots": 1.5}, "spec.slots: has to be a whole number, not 1.5"),
         ({"asyncSlots": 4}, "spec.asyncSlots: unknown field; known here: app"),
         ({"max_replicas": 4}, "spec.max_replicas: unknown field; did you mean maxReplicas?"),
-        ({"zzz": 4}, "spec.zzz: unknown field; known here: app, image, minReplicas,"),
+        ({"zzz": 4}, "spec.zzz: unknown field; known here: app, image, imagePullPolicy,"),
         ({"scaling": {"tolerance": 2}}, "spec.scaling.tolerance: has to be 1.0 or less, not 2"),
         ({"scaling": {"targetWaitSeconds": 0}}, "targetWaitSeconds: has to be above 0.0, not 0"),
         ({"scaling": {"idleSeconds": 0}}, "spec.scaling.idleSeconds: has to be 1 or more, not 0"),

@@ -48,6 +48,11 @@ class Resource:
     plural: str
     kind: str
 
+    @property
+    def api_version(self) -> str:
+        """As documents say it: ``apps/v1``, ``v1``."""
+        return self.path.partition("/")[2]
+
 
 class Kind(Enum):
     """Every kind that the operator touches."""

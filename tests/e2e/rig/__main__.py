@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 
 from tests.e2e.rig.commands import CommandError
-from tests.e2e.rig.kind import KindCluster, clusters_folder
+from tests.e2e.rig.kind import KindCluster, our_clusters
 from tests.e2e.rig.machine import prepare_machine, unprepared
 from tests.e2e.rig.options import Options, RigError, read_options
 
@@ -29,8 +29,7 @@ def up(options: Options) -> None:
 
 def down(options: Options) -> None:
     """Delete what the rig made; images stay in the cache."""
-    folder = clusters_folder(options.cache)
-    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    names = our_clusters(options.cache)
     machine = prepare_machine(options) if names else unprepared(options)
     with machine.alone():
         for name in names:

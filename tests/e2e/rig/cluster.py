@@ -41,7 +41,8 @@ class Cluster:
         if kubeconfig:
             self.environment["KUBECONFIG"] = kubeconfig
         self.namespaces: list[str] = []
-        """Those made by `namespace` that still exist: what a failed test's report looks at."""
+        """Those made by `namespace` and in use: what a failed test's report looks at."""
+        self._leaving: list[str] = []
 
     def kubectl(
         self,
@@ -75,24 +76,36 @@ class Cluster:
     def namespace(self, name: str, *, keep: Callable[[], bool] = lambda: False) -> Iterator[str]:
         """A namespace that enforces the restricted profile of Pod Security, deleted afterwards.
 
-        If `keep` then says so it stays. Raises RigError if it is not gone after two minutes.
+        If `keep` then says so it stays. Its deletion takes seconds, so that it is awaited only at
+        the end of the run, or before a namespace of the same name is made.
         """
+        if name in self._leaving:
+            self.wait_until_left([name])
         self._offer_released_volumes()
         self.kubectl("create", "--filename", "-", input=NAMESPACE.format(name=name))
         self.namespaces.append(name)
         try:
             yield name
         finally:
-            if not keep():
-                self._delete_namespace(name)
             self.namespaces.remove(name)
+            if not keep():
+                self.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+                self._leaving.append(name)
 
-    def _delete_namespace(self, name: str) -> None:
-        try:
-            self.kubectl("delete", "namespace", name, "--ignore-not-found", within=120)
-        except CommandError as error:
-            state = self.kubectl("get", "namespace", name, "--output", "jsonpath={.status}")
-            raise RigError(f"namespace {name} can't be deleted: {error}\n{state}") from error
+    def wait_until_left(self, names: list[str] | None = None) -> None:
+        """Wait until these namespaces, or all that were deleted, are gone.
+
+        Raises RigError with what holds one that is not gone after two minutes.
+        """
+        for name in names or [*self._leaving]:
+            try:
+                self.kubectl(
+                    "wait", "--for", "delete", f"namespace/{name}", "--timeout", "120s", within=130
+                )
+            except CommandError as error:
+                state = self.kubectl("get", "namespace", name, "--output", "jsonpath={.status}")
+                raise RigError(f"namespace {name} is not deleted: {error}\n{state}") from error
+            self._leaving.remove(name)
 
     def _offer_released_volumes(self) -> None:
         """The node image made here has no provisioner but 20 volumes: empty what was let go."""

@@ -106,8 +106,8 @@ def load_images(cluster: Cluster, references: list[str], registry: str | None = 
             return references
         if registry is None:
             raise RigError(
-                "the cluster of KUBECONFIG is not one of kind's, so images reach it through a registry"
-                " only: set E2E_REGISTRY to a host and path that it pulls from and you may send to"
+                "the cluster of KUBECONFIG is not one of kind's: images reach it through a registry"
+                " only. Set E2E_REGISTRY to a host and path that it pulls from and you may send to"
             )
         sent = [f"{registry}/{reference}" for reference in references]
         for reference, remote in zip(references, sent, strict=True):

@@ -1,7 +1,7 @@
 """Makes, reuses and deletes the kind cluster; or takes the one that KUBECONFIG points at.
 
-A folder of the cache per cluster keeps its kubeconfig and the recipe that it was made by: the
-rig deletes only clusters that have such a folder, so only those that it made.
+A folder of the cache per cluster keeps its kubeconfig and, if the rig made it, the recipe that it
+was made by. The rig deletes no cluster without one.
 """
 
 from __future__ import annotations
@@ -19,25 +19,31 @@ from tests.e2e.rig.machine import Machine
 from tests.e2e.rig.options import Options, RigError
 from tests.e2e.rig.waiting import wait_until
 
+FOLDER = "clusters"
+
 
 @contextmanager
 def open_cluster(machine: Machine, options: Options) -> Iterator[Cluster]:
     """A cluster for a run; one that this run made is deleted afterwards. Raises RigError."""
     if options.existing:
-        yield existing_cluster(machine)
+        cluster = existing_cluster(machine)
+        yield cluster
+        cluster.wait_until_left()
         return
     kind = KindCluster(machine, options)
     with machine.alone():
         made = kind.ensure()
     try:
         yield kind.cluster
+        # also before the cluster is deleted: what never leaves is a fault of the product
+        kind.cluster.wait_until_left()
     finally:
         if made and not options.keep:
             with machine.alone():
                 kind.delete()
         elif made:
             say(
-                f"cluster {options.cluster} stays: `python -m tests.e2e.rig up` tells how to reach it"
+                f"cluster {options.cluster} stays; `python -m tests.e2e.rig up` tells how to use it"
             )
 
 
@@ -64,7 +70,7 @@ class KindCluster:
         self.name = options.cluster
         self._machine = machine
         self._options = options
-        self._home = clusters_folder(machine.cache) / self.name
+        self._home = machine.cache / FOLDER / self.name
         self.kubeconfig = self._home / "kubeconfig"
         self.cluster = Cluster(machine, str(self.kubeconfig), self.name)
 
@@ -80,8 +86,8 @@ class KindCluster:
                 say(f"cluster {self.name} does not answer: it is made anew")
             else:
                 raise RigError(
-                    f"cluster {self.name} does not answer, and it was not made by the tests. Delete it"
-                    f" (kind delete cluster --name {self.name}) or name another: E2E_CLUSTER=..."
+                    f"cluster {self.name} does not answer, and it was not made by the tests:"
+                    f" delete it (kind delete cluster --name {self.name}) or set E2E_CLUSTER"
                 )
             self.delete()
         self._create(recipe)
@@ -110,7 +116,7 @@ class KindCluster:
             raise RigError(f"the cluster could not be made: {error}") from error
 
     def _revive(self) -> bool:
-        """Start its nodes, which do not come back by themselves with the engine. True if it answers."""
+        """Start its nodes: they do not come back with the engine. True if it answers."""
         nodes = self._kind("get", "nodes", "--name", self.name).split()
         self._home.mkdir(parents=True, exist_ok=True)
         try:
@@ -157,6 +163,6 @@ class KindCluster:
         return self._machine.run("kind", *arguments, within=within)
 
 
-def clusters_folder(cache: Path) -> Path:
-    """Where the folders of the clusters are."""
-    return cache / "clusters"
+def our_clusters(cache: Path) -> list[str]:
+    """Names of the clusters that the rig made."""
+    return sorted(recipe.parent.name for recipe in (cache / FOLDER).glob("*/recipe"))

@@ -79,7 +79,7 @@ class Machine:
 def unprepared(options: Options) -> Machine:
     """The machine as it is."""
     options.cache.mkdir(parents=True, exist_ok=True)
-    # Beside what offline/ makes: the folder of this Python, where kubectl finds the plugin `tidework`.
+    # kubectl finds the plugin `tidework` in the folder of this Python
     path = [options.cache / "bin", Path(sys.prefix) / "bin", os.environ["PATH"]]
     return Machine(
         environment={

@@ -114,6 +114,17 @@ def test_a_job_that_kills_its_child_is_poison_and_harms_nobody(
     assert worker.zombies() == []
 
 
+def test_a_job_that_comes_back_twice_ends_once(shared: tuple[WorkerProcess, Jobs]) -> None:
+    worker, jobs = shared
+
+    forked = jobs.put("come_back_twice")
+
+    assert jobs.result(forked) > 0
+    assert jobs.get(forked).deliveries == 1
+    assert jobs.result(jobs.put("add", a=1, b=1)) == 2
+    assert len(worker.children(2)) == 2
+
+
 def test_the_hard_timeout_kills_whatever_the_job_does(
     shared: tuple[WorkerProcess, Jobs], folder: Path
 ) -> None:

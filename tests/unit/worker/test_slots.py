@@ -276,6 +276,40 @@ async def test_a_template_that_does_not_answer_is_killed(
     assert bench.orders.killed == 1
 
 
+async def test_a_child_that_does_not_start_its_job_is_replaced(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = make()
+    bench.source.add("a")
+    bench.pool.dispatch.run()
+    bench.look()
+    assert bench.pool.unreaped_since() is None
+    monkeypatch.setattr(slots, "START_PATIENCE", 0.0)
+
+    bench.look()
+
+    assert bench.pool.unreaped_since() is not None
+    bench.pool.on_child_ended(current(bench).pid, -9)
+    assert bench.source.settled == {}
+    assert bench.source.taken_back == ["a"]
+
+
+async def test_a_child_that_does_not_get_ready_is_replaced(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = make()
+    bench.pool.on_child_ended(current(bench).pid, -9)
+    child = current(bench)
+    bench.pool.on_child_started(child.key, child.pid, None)
+    bench.look()
+    assert bench.pool.unreaped_since() is None
+    monkeypatch.setattr(slots, "READY_PATIENCE", 0.0)
+
+    bench.look()
+
+    assert bench.pool.unreaped_since() is not None
+
+
 async def test_children_that_never_get_ready_are_not_started_in_a_rush(make: Make) -> None:
     bench = make()
     bench.pool.on_child_ended(current(bench).pid, 1)

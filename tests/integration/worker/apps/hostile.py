@@ -90,6 +90,12 @@ def hold(path: str, seconds: float = 60.0) -> str:
 
 
 @app.task
+def come_back_twice() -> int:
+    """A fork without an end of its own."""
+    return os.fork()
+
+
+@app.task
 def grow(mib: int) -> None:
     globals()["hoard"] = bytearray(os.urandom(1024)) * (1024 * mib)
 

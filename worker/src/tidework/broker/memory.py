@@ -21,19 +21,20 @@ from tidework.broker.broker import (
     RejectedDocument,
     UpkeepReply,
 )
-from tidework.broker.memory_state import Entry, QueueState
+from tidework.broker.memory_entry import read_record
+from tidework.broker.memory_fires import decide_fire
+from tidework.broker.memory_state import QueueState
 from tidework.clock import Clock, SystemClock, from_ms, to_ms
 from tidework.errors import StaleRequestError, StaleTermError
 from tidework.model.backlog import JobPage, JobRecord, Presence, QueueLoad, QueueStats
 from tidework.model.fire import (
-    ConcurrencyPolicy,
     CronRecord,
     FireAnswer,
     FireRequest,
     Verdict,
 )
 from tidework.model.identity import QueueName
-from tidework.model.job import FINISHED_STATES, Job, JobState
+from tidework.model.job import Job, JobState
 from tidework.model.lease import (
     ClaimedJob,
     CordonedWorker,
@@ -42,7 +43,6 @@ from tidework.model.lease import (
     QueueLimits,
     RenewReply,
 )
-from tidework.model.outcome import JobError
 
 BATCH = 100
 
@@ -89,7 +89,7 @@ class MemoryBroker:
 
     async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
         entry = self._open(queue).entries.get(job_id)
-        return None if entry is None else _record(entry)
+        return None if entry is None else read_record(entry)
 
     async def list_jobs(
         self, queue: QueueName, state: JobState, *, cursor: str | None = None, limit: int = 100
@@ -145,9 +145,8 @@ class MemoryBroker:
         for refused in rejected:
             if state.take_document(refused.raw):
                 state.bury_document(refused.id, refused.raw, refused.error)
-        moved: list[bytes] = []
-        while state.inbox and len(moved) < more:
-            moved.append(state.inbox.popleft())
+        taken = [state.inbox.popleft() for _ in range(min(more, len(state.inbox)))]
+        moved = [raw for raw in taken if raw != MARKER]
         state.intake.extend(moved)
         state.wake()
         await self._announce()
@@ -327,39 +326,10 @@ class MemoryBroker:
         self, queue: QueueName, term: int, requests: Sequence[FireRequest]
     ) -> tuple[Verdict | FireAnswer, ...]:
         state = self._fence(queue, term)
-        answers = tuple(self._decide(state, request) for request in requests)
+        answers = tuple(decide_fire(state, request) for request in requests)
         state.wake()
         await self._announce()
         return answers
-
-    def _decide(self, state: QueueState, request: FireRequest) -> Verdict | FireAnswer:
-        cron = state.crons.get(request.uid)
-        if cron is None or cron.fingerprint != request.fingerprint:
-            return FireAnswer.CHANGED
-        if request.fire <= cron.watermark:
-            if request.fire == cron.last_decided and cron.last_verdict is not None:
-                return cron.last_verdict
-            return FireAnswer.STALE_FIRE
-        verdict = request.wanted
-        if verdict is Verdict.ENQUEUED and request.job is not None:
-            if request.max_runs is not None and cron.verdicts[verdict] >= request.max_runs:
-                return FireAnswer.EXHAUSTED
-            active = state.active_runs(request.uid)
-            if active and request.policy is ConcurrencyPolicy.FORBID:
-                verdict = Verdict.SKIPPED_OVERLAP
-            else:
-                if active and request.policy is ConcurrencyPolicy.REPLACE:
-                    for job_id in active:
-                        state.cancel(job_id)
-                    active = state.active_runs(request.uid)
-                hold = bool(active) and request.policy is ConcurrencyPolicy.REPLACE
-                job = request.job
-                state.insert(job, job.encode(), cron=request.uid, hold=hold)
-                cron.last_fire, cron.last_job = request.fire, job.id
-        cron.watermark = cron.last_decided = request.fire
-        cron.last_verdict = verdict
-        cron.verdicts[verdict] += 1
-        return verdict
 
     async def run_now(
         self, queue: QueueName, term: int | None, uid: str, nonce: str, job: Job
@@ -390,25 +360,3 @@ class MemoryBroker:
         state = self._open(queue)
         cron = state.crons.get(uid)
         return None if cron is None else state.cron_record(cron)
-
-
-def _record(entry: Entry) -> JobRecord:
-    ended_well = entry.state is JobState.SUCCEEDED
-    return JobRecord(
-        id=entry.id,
-        state=entry.state,
-        body=entry.body,
-        priority=entry.priority,
-        attempt=entry.attempt,
-        deliveries=entry.deliveries,
-        losses=entry.losses,
-        releases=entry.releases,
-        cancel_requested=entry.cancel and entry.state not in FINISHED_STATES,
-        available_at=None if entry.held else from_ms(entry.available_ms),
-        changed_at=from_ms(entry.changed_ms),
-        started_at=from_ms(entry.started_ms) if entry.started_ms else None,
-        worker=entry.worker,
-        cron=entry.cron,
-        result=json.loads(entry.detail) if ended_well and entry.detail else None,
-        error=JobError.decode(entry.detail) if entry.detail and not ended_well else None,
-    )

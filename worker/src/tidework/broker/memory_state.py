@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tidework.broker.broker import MARKER
+from tidework.broker.memory_entry import Cron, Entry
 from tidework.model.backlog import Presence
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.job import DEFAULT_PRIORITY, FINISHED_STATES, Job, JobState
@@ -25,49 +25,6 @@ CAPPED_RELEASE_DELAY_MS = 5_000
 SERVICE_WEIGHT = 0.05
 SHORTEST_GAP_MS = 3_000
 _MS = timedelta(milliseconds=1)
-
-
-@dataclass(slots=True)
-class Entry:
-    """A job as the queue keeps it. ``available_ms`` is its due time; held: by Replace."""
-
-    id: str
-    body: bytes
-    priority: int
-    available_ms: int
-    state: JobState
-    changed_ms: int
-    cron: str = ""
-    held: bool = False
-    attempt: int = 0
-    deliveries: int = 0
-    losses: int = 0
-    releases: int = 0
-    cancel: bool = False
-    started_ms: int = 0
-    lease_ms: int = 0
-    token: str = ""
-    detail: bytes = b""
-
-    @property
-    def worker(self) -> str:
-        """The incarnation that holds the lease."""
-        return self.token.rpartition(":")[0]
-
-
-@dataclass(slots=True)
-class Cron:
-    """The record of one CronTask."""
-
-    uid: str
-    fingerprint: str
-    watermark: int
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
-    last_decided: int | None = None
-    last_verdict: Verdict | None = None
-    last_fire: int | None = None
-    last_job: str = ""
-    last_run_now: str = ""
 
 
 class QueueState:
@@ -147,16 +104,18 @@ class QueueState:
             cron=cron,
             held=hold,
         )
-        scheduled = [e for e in self.in_state(JobState.SCHEDULED) if not e.held]
-        if waits and not hold and (not scheduled or available < scheduled[0].available_ms):
-            self._new_earliest = True
+        if waits and not hold:
+            others = (e for e in self.entries.values() if e.state is JobState.SCHEDULED)
+            earliest = min((e.available_ms for e in others if not e.held), default=None)
+            self._new_earliest |= earliest is None or available < earliest
         self.entries[job.id] = entry
         self.counters["enqueued"] += 1
         return entry
 
     def wake(self) -> None:
         """Have one blocked worker look, if there is work or a new earliest due time."""
-        if not self.inbox and (self._new_earliest or self.in_state(JobState.READY)):
+        ready = any(entry.state is JobState.READY for entry in self.entries.values())
+        if not self.inbox and (self._new_earliest or ready):
             self.inbox.append(MARKER)
         self._new_earliest = False
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidework.manifests import TaskQueue
+from tidework.manifests import CLUSTER_FIELDS, TaskQueue
 from tidework.scaling.decision import ReplicaStates
 
 FIRST_WAIT_S = 0.5
@@ -170,7 +170,7 @@ class LocalWorkers:
     def _environment(self, name: str) -> dict[str, str]:
         queue, spec = self._queue, self._queue.spec
         found = {**os.environ, **self._common}
-        found |= {variable.name: variable.value for variable in spec.env}
+        found |= queue.plain_env
         found |= {
             "TIDEWORK_PARENT_PID": str(os.getpid()),
             "TIDEWORK_NAMESPACE": queue.metadata.namespace,
@@ -192,7 +192,7 @@ class LocalWorkers:
 
 def _worker_part(queue: TaskQueue, folder: Path) -> tuple[object, ...]:
     """What a running worker was started with: everything but how many of them there are."""
-    unrelated = {"min_replicas", "max_replicas", "scaling", "image"}
+    unrelated = {"min_replicas", "max_replicas", "scaling", *CLUSTER_FIELDS}
     return queue.queue_name, folder, queue.spec.model_dump_json(exclude=unrelated)
 
 

@@ -10,6 +10,14 @@ from tidework.manifests.crontask import CatchUp, CronTask, CronTaskSpec
 from tidework.manifests.faults import ManifestErrors
 from tidework.manifests.metadata import API_VERSION, Metadata
 from tidework.manifests.parsing import KINDS, parse_document
+from tidework.manifests.pod import (
+    EnvVar,
+    ImagePullPolicy,
+    PodMetadata,
+    PodSpec,
+    PodTemplate,
+    Resources,
+)
 from tidework.manifests.reading import Manifests, manifest_files, read_manifests
 from tidework.manifests.scaling import (
     Behavior,
@@ -21,30 +29,56 @@ from tidework.manifests.scaling import (
     ScalingRules,
     SelectPolicy,
 )
-from tidework.manifests.taskqueue import EnvVar, Recycle, Retention, TaskQueue, TaskQueueSpec
+from tidework.manifests.status import (
+    ConditionStatus,
+    CronTaskStatus,
+    CronVerdicts,
+    ManualRun,
+    StatusCondition,
+    TaskQueueStatus,
+)
+from tidework.manifests.taskqueue import (
+    CLUSTER_FIELDS,
+    Recycle,
+    Retention,
+    TaskQueue,
+    TaskQueueSpec,
+)
 
 __all__ = [
     "API_VERSION",
+    "CLUSTER_FIELDS",
     "KINDS",
     "Behavior",
     "CatchUp",
+    "ConditionStatus",
     "CronTask",
     "CronTaskSpec",
+    "CronTaskStatus",
+    "CronVerdicts",
     "EnvVar",
+    "ImagePullPolicy",
     "ManifestErrors",
     "Manifests",
+    "ManualRun",
     "Metadata",
+    "PodMetadata",
+    "PodSpec",
+    "PodTemplate",
     "PolicyType",
     "RatePolicy",
     "Recycle",
+    "Resources",
     "Retention",
     "ScaleDown",
     "ScaleUp",
     "Scaling",
     "ScalingRules",
     "SelectPolicy",
+    "StatusCondition",
     "TaskQueue",
     "TaskQueueSpec",
+    "TaskQueueStatus",
     "manifest_files",
     "parse_document",
     "read_manifests",

@@ -7,19 +7,36 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from tidework.errors import EnvelopeError, ScheduleError
 from tidework.manifests.metadata import Document
-from tidework.manifests.part import DnsLabel, Part, TaskName, refuse
+from tidework.manifests.part import (
+    OPEN,
+    TEN_YEARS_S,
+    DnsLabel,
+    Part,
+    TaskName,
+    cel,
+    cel_rules,
+    refuse,
+)
 from tidework.model.cron import DstPolicy, Every, Schedule, load_zone, parse_cron
+from tidework.model.cron_parse import DESCRIPTORS, MAX_LENGTH
 from tidework.model.fire import ConcurrencyPolicy
 from tidework.model.identity import QueueName
 from tidework.model.job import DEFAULT_PRIORITY, MAX_PARAMS_BYTES, encode_json
 from tidework.model.schedule import EPOCH
 
 _DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?")
-_TEN_YEARS = 315_360_000
 
 
 class CatchUp(StrEnum):
@@ -36,28 +53,103 @@ def _whole_second(found: datetime) -> datetime:
     return found.astimezone(UTC)
 
 
-Moment = Annotated[AwareDatetime, AfterValidator(_whole_second)]
+Moment = Annotated[
+    AwareDatetime,
+    AfterValidator(_whole_second),
+    WithJsonSchema(
+        # The API server takes more forms of a date-time, without a zone too.
+        {"type": "string", "format": "date-time", "maxLength": 40}
+        | {
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\\.[0-9]{1,3})?(Z|[+-][0-9]{2}:[0-9]{2})$"
+        }
+        | cel_rules(
+            cel(
+                "self.getMilliseconds() == 0",
+                "has a fraction of a second; fires lie on whole seconds, so drop it",
+            )
+        )
+    ),
+]
+
+# The API server knows the outline of a schedule; what is wrong within a field, or with the name of
+# a zone, the condition ScheduleValid tells.
+_SCHEDULE_RULES = cel_rules(
+    cel(
+        "!self.contains('TZ=')",
+        "TZ= inside the schedule is not served; name the zone in the field timeZone",
+    ),
+    cel(
+        r"self.matches('^[ \\t]*[!-~]+([ \\t]+[!-~]+){4}[ \\t]*$')"
+        f" || self in [{', '.join(repr(name) for name in DESCRIPTORS)}]",
+        "write five fields (minute hour day-of-month month day-of-week), "
+        f"or one of {', '.join(DESCRIPTORS)}",
+    ),
+)
+_EVERY_RULES = cel_rules(
+    cel(
+        "self.matches('^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$') && self.matches('[1-9]')",
+        "write an interval of 1s or more as 90s, 5m, 1h30m or 1d",
+    )
+)
+_ZONE_RULES = cel_rules(
+    cel(
+        "self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') && self != 'Local'",
+        "use an IANA name of a time zone, such as Europe/Berlin or UTC",
+    )
+)
 
 
 class CronTaskSpec(Part):
     """What is enqueued, when, and under which policies."""
 
+    model_config = ConfigDict(
+        json_schema_extra=cel_rules(
+            cel(
+                "has(self.schedule) != has(self.every)",
+                "give exactly one of schedule and every, such as schedule: '0 6 * * *' "
+                "or every: 90s",
+                "schedule",
+            ),
+            cel(
+                "!has(self.every) || self.timeZone == 'UTC'",
+                "an interval (every) counts seconds and has no zone; remove timeZone, "
+                "or use schedule",
+                "timeZone",
+            ),
+            cel(
+                "!has(self.startTime) || !has(self.endTime) || self.startTime < self.endTime",
+                "endTime is not after startTime; move it, or remove it",
+                "endTime",
+            ),
+        )
+    )
+
     queue: DnsLabel = Field(description="The TaskQueue, of the same namespace, to enqueue into.")
     task: TaskName = Field(description="Name of the task to run.")
-    params: dict[str, Any] = Field(default={}, description="Parameters of the task: JSON data.")
+    params: dict[str, Any] = Field(
+        default={},
+        description="Parameters of the task: JSON data, at most 256 KiB.",
+        json_schema_extra={OPEN: True},
+    )
     schedule: str | None = Field(
         default=None,
+        max_length=MAX_LENGTH,
         description="Five cron fields (minute hour day-of-month month day-of-week), or @hourly, "
         "@daily and the like. Exactly one of schedule and every.",
+        json_schema_extra=_SCHEDULE_RULES,
     )
     every: str | None = Field(
         default=None,
         max_length=40,
         description="An interval in whole seconds such as 90s, 5m, 1h30m or 1d, counted from "
         "startTime, else from midnight UTC on 1970-01-01. Exactly one of schedule and every.",
+        json_schema_extra=_EVERY_RULES,
     )
     time_zone: str = Field(
-        default="UTC", description="IANA name of the zone of the schedule, such as Europe/Berlin."
+        default="UTC",
+        max_length=64,
+        description="IANA name of the zone of the schedule, such as Europe/Berlin.",
+        json_schema_extra=_ZONE_RULES,
     )
     dst: DstPolicy = Field(
         default=DstPolicy.ONCE,
@@ -73,7 +165,7 @@ class CronTaskSpec(Part):
     starting_deadline_seconds: int | None = Field(
         default=None,
         ge=0,
-        le=_TEN_YEARS,
+        le=TEN_YEARS_S,
         description="A fire that cannot be enqueued within so many seconds is missed. "
         "Without it: no such bound.",
     )
@@ -92,7 +184,7 @@ class CronTaskSpec(Part):
     catch_up_window_seconds: int | None = Field(
         default=None,
         ge=1,
-        le=_TEN_YEARS,
+        le=TEN_YEARS_S,
         description="Fires older than so many seconds are missed. Without it: no such bound.",
     )
     start_time: Moment | None = Field(
@@ -113,7 +205,7 @@ class CronTaskSpec(Part):
     timeout_seconds: int | None = Field(
         default=None,
         ge=1,
-        le=_TEN_YEARS,
+        le=TEN_YEARS_S,
         description="Hard timeout of an attempt, at most the queue's hardTimeoutSeconds; "
         "without it the task's own.",
     )
@@ -201,7 +293,7 @@ def _interval(text: str) -> timedelta:
         raise ValueError(f"{text!r} is no interval; write it as 90s, 5m, 1h30m or 1d")
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-    if not 1 <= total <= _TEN_YEARS:
+    if not 1 <= total <= TEN_YEARS_S:
         raise ValueError(f"{text!r} has to lie between 1s and 3650d")
     return timedelta(seconds=total)
 

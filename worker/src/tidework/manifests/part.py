@@ -2,20 +2,38 @@
 
 Strict means as the API server would: a number in quotes is no number. The models are made to be
 validated from JSON (parsing.py does), where lists are tuples and text is an enum's value.
+What a schema alone cannot say stands twice, side by side: as Python for files, and as a rule in
+CEL, which goes into the CRD so that the API server refuses the same documents.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
-
-from tidework.model.identity import is_dns_label, is_task_name
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 PART_FAULTS = "part_faults"
+
+CEL_RULES = "x-kubernetes-validations"
+OPEN = "x-kubernetes-preserve-unknown-fields"
+LIST_TYPE = "x-kubernetes-list-type"
+LIST_KEYS = "x-kubernetes-list-map-keys"
+
+TEN_YEARS_S = 315_360_000
 
 
 class Part(BaseModel):
@@ -31,8 +49,24 @@ def refuse(faults: Sequence[tuple[str, str]]) -> None:
         raise PydanticCustomError(PART_FAULTS, "{text}", {"faults": tuple(faults), "text": text})
 
 
+def cel(rule: str, message: str, field: str = "") -> dict[str, str]:
+    """A rule for the API server. ``field``: which of the part's fields it is about, '' for all."""
+    found = {"rule": rule, "message": message}
+    return found | ({"fieldPath": f".{field}"} if field else {})
+
+
+def cel_rules(*rules: dict[str, str]) -> dict[str, Any]:
+    """Rules as ``json_schema_extra`` of a part or a field."""
+    return {CEL_RULES: list(rules)}
+
+
+def cel_text(text: str) -> str:
+    """Text between the quotes of a literal in CEL."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
 def checked(accepts: Callable[[str], bool], rule: str) -> AfterValidator:
-    """A check of text; ``rule`` says what is accepted."""
+    """A check of text for which the API server has no twin; ``rule`` says what is accepted."""
 
     def check(found: str) -> str:
         if not accepts(found):
@@ -42,18 +76,51 @@ def checked(accepts: Callable[[str], bool], rule: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A check of text by a pattern, here and in the API server; ``rule`` says what is accepted.
+
+    pattern: of the whole text, in the syntax that Python and RE2 share
+    """
+
+    pattern: str
+    rule: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        found = handler(core)
+        rule = cel(f"self.matches('^({cel_text(self.pattern)})$')", self.rule)
+        return found | {CEL_RULES: [*found.get(CEL_RULES, []), rule]}
+
+    def _check(self, found: str) -> str:
+        if re.fullmatch(self.pattern, found, re.ASCII) is None:
+            raise ValueError(f"{found!r} is refused: {self.rule}")
+        return found
+
+
 DnsLabel = Annotated[
     str,
-    checked(
-        is_dns_label,
+    Field(max_length=63),
+    Form(
+        "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?",
         "use at most 63 characters of a-z, 0-9 and '-', starting and ending with a letter or digit",
     ),
 ]
 
 TaskName = Annotated[
     str,
-    checked(
-        is_task_name,
+    Field(max_length=200),
+    Form(
+        "[A-Za-z_][A-Za-z0-9_.:/-]{0,199}",
         "use 1 to 200 characters of A-Z a-z 0-9 _ . : / - starting with a letter or underscore",
     ),
 ]
+
+OpenObject = Annotated[dict[str, Any], WithJsonSchema({"type": "object", OPEN: True})]
+"""Something of Kubernetes whose own form is large: checked by the API server, where it is used."""

@@ -1,49 +1,65 @@
-"""TaskQueue: which application works off a queue, with which bounds on its jobs and replicas."""
+"""TaskQueue: which application works off a queue, with which bounds on its jobs and replicas.
+
+What only a cluster needs (image, resources, the pods' template) is ignored by `tidework dev`.
+"""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from tidework.manifests.metadata import Document
-from tidework.manifests.part import Part, checked, refuse
+from tidework.manifests.part import (
+    LIST_KEYS,
+    LIST_TYPE,
+    TEN_YEARS_S,
+    DnsLabel,
+    Form,
+    Part,
+    cel,
+    cel_rules,
+    refuse,
+)
+from tidework.manifests.pod import (
+    Argument,
+    EnvVar,
+    ImageName,
+    ImagePullPolicy,
+    PodTemplate,
+    Resources,
+)
 from tidework.manifests.scaling import Scaling
 from tidework.model.identity import QueueName
 from tidework.model.lease import LEASE, QueueLimits
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_APP = re.compile(rf"{_NAME}(\.{_NAME})*(:{_NAME}(\.{_NAME})*)?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TEN_YEARS = 315_360_000
+_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 
 AppName = Annotated[
     str,
-    checked(
-        lambda text: _APP.fullmatch(text) is not None,
+    Field(max_length=200),
+    Form(
+        rf"{_NAME}(\.{_NAME})*(:{_NAME}(\.{_NAME})*)?",
         "name the module as Python imports it, such as shop.tasks or shop.tasks:app",
     ),
 ]
-VariableName = Annotated[
-    str,
-    checked(
-        lambda text: _VARIABLE.fullmatch(text) is not None,
-        "use letters, digits and '_', not starting with a digit",
-    ),
-]
-VariableValue = Annotated[
-    str, checked(lambda text: "\0" not in text, "an environment variable cannot hold a NUL")
-]
 
 
-class EnvVar(Part):
-    """One environment variable."""
-
-    name: VariableName = Field(description="Name of the variable.")
-    value: VariableValue = Field(default="", max_length=131_072, description="Its value, as text.")
+CLUSTER_FIELDS = frozenset(
+    {
+        "image",
+        "image_pull_policy",
+        "command",
+        "args",
+        "redis",
+        "replicas",
+        "resources",
+        "template",
+    }
+)
+"""Fields of a TaskQueueSpec that `tidework dev` ignores."""
 
 
 class Retention(Part):
@@ -52,13 +68,13 @@ class Retention(Part):
     succeeded_seconds: int = Field(
         default=3600,
         ge=1,
-        le=_TEN_YEARS,
+        le=TEN_YEARS_S,
         description="Succeeded and cancelled jobs are pruned after so many seconds.",
     )
     dead_seconds: int = Field(
         default=604_800,
         ge=1,
-        le=_TEN_YEARS,
+        le=TEN_YEARS_S,
         description="Dead letters are pruned after so many seconds.",
     )
     count: int = Field(
@@ -87,16 +103,54 @@ class Recycle(Part):
 class TaskQueueSpec(Part):
     """What is wanted of the queue and its workers."""
 
+    model_config = ConfigDict(
+        json_schema_extra=cel_rules(
+            cel(
+                "self.minReplicas <= self.maxReplicas",
+                "maxReplicas is below minReplicas; raise it, or lower minReplicas",
+                "maxReplicas",
+            )
+        )
+    )
+
     app: AppName = Field(
-        max_length=200,
         description="The application: module, or module:attribute, with the tasks of this queue.",
     )
-    image: str | None = Field(
+    image: ImageName | None = Field(
         default=None,
-        min_length=1,
-        max_length=1024,
-        description="Container image of the workers. `tidework dev` runs local processes and "
-        "ignores it.",
+        description="Container image of the workers; needed in a cluster. `tidework dev` runs "
+        "local processes and ignores it.",
+    )
+    image_pull_policy: ImagePullPolicy | None = Field(
+        default=None,
+        description="When the image is pulled; without it as Kubernetes does. Ignored by "
+        "`tidework dev`.",
+    )
+    command: tuple[Argument, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Entry point of the worker container instead of the image's; it has to end up "
+        "as `tidework worker`. Ignored by `tidework dev`.",
+    )
+    args: tuple[Argument, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Arguments of the entry point instead of the image's. Ignored by "
+        "`tidework dev`.",
+    )
+    redis: DnsLabel = Field(
+        default="default",
+        description="Name of a Redis connection in the operator's configuration. Ignored by "
+        "`tidework dev`.",
+    )
+    replicas: int | None = Field(
+        default=None,
+        ge=0,
+        le=10_000,
+        description="Pins the number of replicas: while it is set the load is not followed, and "
+        "minReplicas and maxReplicas do not bound it. `kubectl scale` and a foreign "
+        "HorizontalPodAutoscaler write it; remove it to follow the load again. Ignored by "
+        "`tidework dev`.",
     )
     min_replicas: int = Field(
         default=0, ge=0, le=10_000, description="Least number of replicas; 0 scales to zero."
@@ -113,14 +167,14 @@ class TaskQueueSpec(Part):
     hard_timeout_seconds: int = Field(
         default=600,
         ge=1,
-        le=_TEN_YEARS,
+        le=TEN_YEARS_S,
         description="An attempt is killed after so many seconds; the greatest timeout that a task "
         "or a job may have.",
     )
     max_grace_seconds: int = Field(
         default=3600,
         ge=1,
-        le=_TEN_YEARS,
+        le=TEN_YEARS_S,
         description="A drain waits for running jobs for hardTimeoutSeconds + 10, but no longer "
         "than this; then it hands them back.",
     )
@@ -136,7 +190,18 @@ class TaskQueueSpec(Part):
     retention: Retention = Field(default=Retention(), description="How long ended jobs are kept.")
     recycle: Recycle = Field(default=Recycle(), description="When child processes are replaced.")
     env: tuple[EnvVar, ...] = Field(
-        default=(), max_length=1000, description="Environment variables of the workers."
+        default=(),
+        max_length=1000,
+        description="Environment variables of the workers.",
+        json_schema_extra={LIST_TYPE: "map", LIST_KEYS: ["name"]},
+    )
+    resources: Resources = Field(
+        default=Resources(),
+        description="Resources of the worker container. Ignored by `tidework dev`.",
+    )
+    template: PodTemplate = Field(
+        default=PodTemplate(),
+        description="What the pods have besides. Ignored by `tidework dev`.",
     )
 
     @model_validator(mode="after")
@@ -165,6 +230,12 @@ class TaskQueue(Document):
     def queue_name(self) -> QueueName:
         """The queue that the document is about."""
         return QueueName(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def plain_env(self) -> dict[str, str]:
+        """Environment variables whose values stand in the document itself."""
+        env = self.spec.env
+        return {variable.name: variable.value for variable in env if variable.value_from is None}
 
     @property
     def limits(self) -> QueueLimits:

@@ -81,6 +81,7 @@ class Child:
         self._jobs: deque[frames.JobFrame] = deque()
         self._reports: list[bytes] = [frames.ready_frame()]
         self._permit = 0
+        self._pid = os.getpid()
         self._open = True
 
     def serve(self) -> None:
@@ -90,6 +91,8 @@ class Child:
             self._reports.append(frames.started_frame(job.number, began))
             self._report()
             outcome = self._attempt(job)
+            if os.getpid() != self._pid:
+                os._exit(0)  # the job forked and came back in both: only one of them is the child
             ended = frames.ended_frame(job.number, outcome, time.monotonic() - began)
             self._reports.append(ended)
 

@@ -31,8 +31,8 @@ class ChildEvents(Protocol):
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
         """It is about to call the task."""
 
-    def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
-        """An attempt is over; the job has left ``link.jobs``."""
+    def on_ended(self, job: HeldJob, ended: frames.Ended) -> None:
+        """An attempt is over; the job has left its child."""
 
     def on_reports(self, link: ChildLink) -> None:
         """All reports that had arrived were told."""
@@ -85,13 +85,14 @@ class ChildLink:
 
     # -- jobs ---------------------------------------------------------------------------------
 
-    def send(self, jobs: Sequence[HeldJob]) -> None:
+    def send(self, jobs: Sequence[HeldJob], now: float) -> None:
         """Put jobs into the pipe, in one write; all but the first in the child are ahead."""
         sent = []
         permits = []
         for job in jobs:
             self._numbers += 1
             job.number = self._numbers
+            job.sent_at = now
             job.started_at = None
             ahead = bool(self.jobs)
             if ahead:
@@ -195,7 +196,7 @@ class ChildLink:
             self._events.on_started(self, self.jobs[0])
         else:
             self.done += 1
-            self._events.on_ended(self, self.jobs.popleft(), report)
+            self._events.on_ended(self.jobs.popleft(), report)
 
     # -- the end ------------------------------------------------------------------------------
 

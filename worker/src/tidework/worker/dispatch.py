@@ -18,6 +18,8 @@ from tidework.worker.service_times import ServiceTimes
 
 AHEAD_IN_CHILD = 8
 """Jobs that may lie in a child's pipe behind the one that runs."""
+START_PATIENCE = 30.0
+"""Seconds in which a child has to start a job, and the template a child."""
 PATIENCE = 0.1
 """Seconds that a job may run before those behind it are taken back."""
 
@@ -169,8 +171,9 @@ class Dispatch:
                 break
             jobs.append(source.waiting.popleft())
         if jobs:
-            link.send(jobs)
-            self._look_by(self._clock.monotonic() + PATIENCE)
+            now = self._clock.monotonic()
+            link.send(jobs, now)
+            self._look_by(now + PATIENCE)
 
     def _feed(self, slot: Slot) -> bool:
         """Send a waiting job into the slot's empty child. False if none waits."""
@@ -181,7 +184,9 @@ class Dispatch:
         self.sources.remove(source)
         self.sources.append(source)
         del self._idle[slot.index]
-        slot.link.send([source.waiting.popleft()])
+        now = self._clock.monotonic()
+        slot.link.send([source.waiting.popleft()], now)
+        self._look_by(now + START_PATIENCE)
         self.feed_ahead(slot.link)
         return True
 

@@ -48,7 +48,7 @@ class HeldJob:
     """A claimed job.
 
     timeout:    seconds, the smaller of the job's, the task's and the worker's bound
-    claimed_at: monotonic seconds; started_at: by the child's report, None before
+    claimed_at, sent_at: monotonic seconds; started_at: by the child's report, None before
     outcome:    how it ended; it stays held until the exchange has settled it
     """
 
@@ -59,6 +59,7 @@ class HeldJob:
     max_attempts: int
     claimed_at: float
     number: int = 0
+    sent_at: float = 0.0
     started_at: float | None = None
     outcome: Outcome | None = None
 

@@ -100,6 +100,12 @@ def reap_leader(pid: int) -> int | None:
     Returns the exit code, negative for a signal, or None while it lives. Raises
     ChildProcessError if it is no child of ours (any more).
     """
+    if not hasattr(os, "waitid"):  # macOS, before Python 3.13
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended == 0:
+            return None
+        kill_group(pid)
+        return os.waitstatus_to_exitcode(status)
     if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         return None
     kill_group(pid)

@@ -16,14 +16,21 @@ from typing import Protocol
 from tidework.clock import Clock
 from tidework.worker import frames, process
 from tidework.worker.child_link import ChildLink
-from tidework.worker.dispatch import PATIENCE, Dispatch, Recycling, Slot, give_back
+from tidework.worker.dispatch import (
+    PATIENCE,
+    START_PATIENCE,
+    Dispatch,
+    Recycling,
+    Slot,
+    give_back,
+)
 from tidework.worker.held import HeldJob
 from tidework.worker.service_times import ServiceTimes
 from tidework.worker.timer import Timer
 from tidework.worker.verdicts import Verdict, outcome_of_dead
 
-START_PATIENCE = 30.0
-"""Seconds in which the template has to answer an order."""
+READY_PATIENCE = 300.0
+"""Seconds in which a child has to be ready: a fresh one imports the application first."""
 RETIRE_PATIENCE = 5.0
 """Seconds in which a retired child has to end."""
 
@@ -235,7 +242,7 @@ class SlotPool:
         wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
         self._timer.by((job.started_at or 0.0) + wait)
 
-    def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
+    def on_ended(self, job: HeldJob, ended: frames.Ended) -> None:
         """Of ChildEvents."""
         self._times.note(job.task, ended.seconds)
         job.source.settle(job, ended.outcome, ended.seconds)
@@ -285,13 +292,22 @@ class SlotPool:
             logger.error("the template does not answer: another one is started")
             self._orders.kill()
             return now + START_PATIENCE
-        if not link.jobs or link.killed_at is not None:
+        if link.killed_at is not None:
+            return None
+        if not link.ready:
+            if now >= link.ordered_at + READY_PATIENCE:
+                link.kill(Verdict.BROKEN, None, now)
+            return link.ordered_at + READY_PATIENCE
+        if not link.jobs:
             return None
         return self._look_at_job(link, link.jobs[0], now)
 
     def _look_at_job(self, link: ChildLink, job: HeldJob, now: float) -> float | None:
         if job.started_at is None:
-            return now + PATIENCE
+            if now >= job.sent_at + START_PATIENCE:
+                link.kill(Verdict.BROKEN, None, now)  # stopped, or stuck in what a job left
+                return None
+            return job.sent_at + START_PATIENCE
         deadline = job.started_at + job.timeout
         if now >= deadline:
             link.read()  # it may have ended while we were not looking

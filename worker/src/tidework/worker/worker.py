@@ -37,10 +37,10 @@ def run_worker(settings: WorkerSettings) -> int:
     configure_logs(settings.log_format, settings.log_level, worker=settings.worker_name)
     if parent := os.environ.pop(PARENT_VARIABLE, ""):
         process.die_with_parent(int(parent))
-    process.become_subreaper()
+    adopt = process.become_subreaper()
     try:
         process.allow_descriptors(DESCRIPTORS + DESCRIPTORS_PER_SLOT * settings.slots)
-        asyncio.run(_serve(settings))
+        asyncio.run(_serve(settings, adopt=adopt))
     except (ConfigurationError, BrokerRefusedError, LayoutError) as error:
         _complain(settings, error)
         return MISCONFIGURED
@@ -50,12 +50,12 @@ def run_worker(settings: WorkerSettings) -> int:
     return OK
 
 
-async def _serve(settings: WorkerSettings) -> None:
+async def _serve(settings: WorkerSettings, *, adopt: bool) -> None:
     if not settings.app:
         raise ConfigurationError(
             "no application is named: give --app MODULE or --app MODULE:NAME (TIDEWORK_APP)"
         )
-    supervisor = Supervisor(settings, connect(settings.redis_url, settings.limits), adopt=True)
+    supervisor = Supervisor(settings, connect(settings.redis_url, settings.limits), adopt=adopt)
     if settings.probe_port is None:
         await supervisor.run()
         return

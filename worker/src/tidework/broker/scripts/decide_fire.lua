@@ -10,7 +10,7 @@ local GROUP = 10
 
 -- The verdict of a fire that may run: enqueued, held by Replace, or skipped by Forbid.
 local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
-  local active = active_runs(uid)
+  local active = policy ~= 'Allow' and active_runs(uid) or {}
   local hold = false
   if #active > 0 and policy == 'Forbid' then return 'skipped_overlap' end
   if #active > 0 and policy == 'Replace' then

@@ -4,7 +4,7 @@
 -- args: accepted rejected more ...
 --       accepted x (raw, id, body, priority, due ms), then rejected x (raw, id, error)
 -- uses: now count record waiting finish
--- Returns up to `more` further documents, moved from the inbox to intake.
+-- Returns up to `more` further documents, moved from the inbox to intake; markers are dropped.
 local at = A.rest
 for _ = 1, tonumber(A.accepted) do
   if redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
@@ -25,7 +25,11 @@ local moved = {}
 for _ = 1, tonumber(A.more) do
   local raw = redis.call('LMOVE', K.inbox, K.intake, 'RIGHT', 'RIGHT')
   if not raw then break end
-  moved[#moved + 1] = raw
+  if raw == '!' then
+    redis.call('LREM', K.intake, -1, raw)
+  else
+    moved[#moved + 1] = raw
+  end
 end
 wake()
 write_counts()

@@ -1,0 +1,1 @@
+"""Replicas follow the load: gather -> tidework.scaling.decide -> plan -> apply, once a second."""

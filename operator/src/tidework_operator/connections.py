@@ -1,0 +1,208 @@
+"""Connections: the Redis servers that this operator may use, by name.
+
+A connection is a folder of mounted files: ``url``, or ``host`` with ``port``, ``username``,
+``password``, ``database``, ``tls``. Whenever Redis refuses the credentials or is not there, the
+files are read again: a rotated password needs no restart. A queue's TaskQueue names its connection.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+from tidework.broker.broker import Broker
+from tidework.broker.redis import LimitsOf, RedisBroker
+from tidework.broker.scripts import Value
+from tidework.broker.transport import AsyncTransport, Call, Transport
+from tidework.errors import BrokerRefusedError, BrokerUnavailableError, ConfigurationError
+from tidework.model.identity import QueueName, is_dns_label
+
+logger = logging.getLogger(__name__)
+
+DEFAULT = "default"
+
+
+class Connections:
+    """Brokers by name of connection; opened when asked for, no I/O to Redis before the first call.
+
+    folder:      one sub-folder per connection
+    default_url: of the connection ``default`` where the folder has none; '' without
+    limits:      the bounds of each queue
+    """
+
+    def __init__(self, folder: Path, default_url: str, limits: LimitsOf) -> None:
+        self._folder = folder
+        self._default_url = default_url
+        self._limits = limits
+        self._brokers: dict[str, RedisBroker] = {}
+
+    def names(self) -> tuple[str, ...]:
+        """Every connection that is configured now, sorted."""
+        found = {DEFAULT} if self._default_url else set()
+        if self._folder.is_dir():
+            found |= {
+                each.name
+                for each in self._folder.iterdir()
+                if is_dns_label(each.name) and each.is_dir()
+            }
+        return tuple(sorted(found))
+
+    def broker(self, name: str) -> Broker:
+        """The broker of a connection. Raises ConfigurationError for one that is not configured."""
+        broker = self._brokers.get(name)
+        if broker is None:
+            transport = RereadTransport(lambda: self._url(name))
+            broker = self._brokers[name] = RedisBroker(transport, self._limits)
+        return broker
+
+    async def close(self) -> None:
+        """Give back all connections."""
+        for broker in self._brokers.values():
+            await broker.close()
+        self._brokers.clear()
+
+    def _url(self, name: str) -> str:
+        folder = self._folder / name
+        if is_dns_label(name) and folder.is_dir():
+            return read_url(folder)
+        if name == DEFAULT and self._default_url:
+            return self._default_url
+        known = ", ".join(self.names()) or "none"
+        raise ConfigurationError(
+            f"the operator has no Redis connection {name!r} (it has: {known}); add it to the "
+            "operator's configuration (chart value `connections`), or name another in spec.redis"
+        )
+
+
+def read_url(folder: Path) -> str:
+    """The Redis URL that the files of a folder say.
+
+    Raises ConfigurationError that names the file at fault; never with a secret in it.
+    """
+    if url := _read(folder / "url"):
+        if not url.startswith(("redis://", "rediss://", "unix://")):
+            raise ConfigurationError(
+                f"{folder / 'url'}: use redis://HOST:PORT/DB, rediss://... (TLS) or unix://PATH"
+            )
+        return url
+    host = _read(folder / "host")
+    if not host:
+        raise ConfigurationError(f"{folder}: a connection needs a file `url`, or a file `host`")
+    port = _read(folder / "port") or "6379"
+    if not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise ConfigurationError(f"{folder / 'port'}: use a number from 1 to 65535")
+    database = _read(folder / "database") or "0"
+    if not database.isdecimal():
+        raise ConfigurationError(f"{folder / 'database'}: use a number, 0 or greater")
+    scheme = "rediss" if _read(folder / "tls").lower() in ("true", "1", "yes") else "redis"
+    user, password = _read(folder / "username"), _read(folder / "password")
+    credentials = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user or password else ""
+    place = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{credentials}{place}:{port}/{database}"
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: cannot be read: {error}") from error
+
+
+class RereadTransport:
+    """A Transport that asks for its URL again when Redis refuses it or is not there.
+
+    A refused call had no effect, so it is made once more under the new URL.
+    """
+
+    def __init__(
+        self, url: Callable[[], str], open_url: Callable[[str], Transport] = AsyncTransport
+    ) -> None:
+        self._ask = url
+        self._open_url = open_url
+        self._url = url()
+        self._transport = open_url(self._url)
+
+    async def run(self, call: Call) -> Any:
+        return await self._twice(lambda transport: transport.run(call))
+
+    async def run_all(self, calls: Sequence[Call]) -> list[Any]:
+        found: list[Any] = await self._twice(lambda transport: transport.run_all(calls))
+        return found
+
+    async def command(self, *words: Value) -> Any:
+        return await self._twice(lambda transport: transport.command(*words))
+
+    async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
+        raise NotImplementedError("the operator takes no work")
+
+    async def pause(self, seconds: float) -> None:
+        await self._transport.pause(seconds)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _twice(self, act: Callable[[Transport], Awaitable[Any]]) -> Any:
+        transport = self._transport
+        try:
+            return await act(transport)
+        except BrokerUnavailableError:
+            # It may have moved. Whether the call had an effect nobody knows: the caller decides.
+            await self._reopen(transport)
+            raise
+        except BrokerRefusedError:
+            if not await self._reopen(transport):
+                raise
+        return await act(self._transport)
+
+    async def _reopen(self, failed: Transport) -> bool:
+        """Is there another transport by now than the one that failed?"""
+        if failed is not self._transport:
+            return True
+        try:
+            url = self._ask()
+        except ConfigurationError as error:
+            logger.warning("%s", error)
+            return False
+        if url == self._url:
+            return False
+        logger.info("the files of a Redis connection have changed: connecting anew")
+        self._url, self._transport = url, self._open_url(url)
+        await failed.close()
+        return True
+
+
+class QueueBroker:
+    """Passes each call on to the broker of the queue that it is about, its first argument.
+
+    connection_of: the name of a queue's connection
+
+    A connection that is not configured is trouble of its queues alone: BrokerRefusedError.
+    """
+
+    def __init__(self, connections: Connections, connection_of: Callable[[QueueName], str]) -> None:
+        self._connections = connections
+        self._connection_of = connection_of
+
+    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
+        if not hasattr(Broker, method) or method in ("queues", "close"):
+            raise AttributeError(method)
+
+        async def call(queue: QueueName, *args: Any, **kwargs: Any) -> Any:
+            try:
+                broker = self._connections.broker(self._connection_of(queue))
+            except ConfigurationError as error:
+                raise BrokerRefusedError(str(error)) from error
+            return await getattr(broker, method)(queue, *args, **kwargs)
+
+        return call
+
+
+def broker_of_queues(connections: Connections, connection_of: Callable[[QueueName], str]) -> Broker:
+    """One Broker over all connections; without ``queues`` and ``close``."""
+    return cast("Broker", QueueBroker(connections, connection_of))

@@ -1,0 +1,171 @@
+"""The inventory: every TaskQueue and CronTask as last seen, level-based.
+
+Two sources feed it: the watch (handlers/) tells changes as they come, and a complete relist, at
+the start and once a minute, puts right what the watch missed. Invariants: ``complete`` is False
+until everything was listed once, and nobody deletes anything before; an older version of an
+object never replaces a newer one. Objects are shared: whoever changes one copies it first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import timedelta
+
+from tidework_operator.cluster import Cluster, Kind, Object
+
+logger = logging.getLogger(__name__)
+
+KINDS = (Kind.TASK_QUEUE, Kind.CRON_TASK)
+RELIST_EVERY = timedelta(seconds=60)
+
+Key = tuple[Kind, str, str]
+"""Kind, namespace, name."""
+
+
+class Inventory:
+    """Objects by kind, namespace and name.
+
+    changes: grows with every change, so that a reader can tell whether to look again
+    silent:  the watch told nothing of what the relist before the last one had found: it is dead
+    """
+
+    def __init__(self) -> None:
+        self.complete = False
+        self.changes = 0
+        self.silent = False
+        self._objects: dict[Key, Object] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self._told: set[Key] = set()
+        self._untold: set[Key] = set()
+
+    def objects(self, kind: Kind) -> list[Object]:
+        """Every object of the kind, by namespace and name."""
+        return [self._objects[key] for key in sorted(self._keys(kind))]
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
+        """One object; None if there is none, as far as we know."""
+        return self._objects.get((kind, namespace, name))
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` after every change, and when the inventory becomes complete."""
+        self._listeners.append(callback)
+
+    def note(self, kind: Kind, found: Object, *, deleted: bool = False) -> None:
+        """The watch told of an object."""
+        key = _key(kind, found)
+        self._told.add(key)
+        self._untold.discard(key)
+        held = self._objects.get(key)
+        if held is not None and _is_older(found, held):
+            return
+        if deleted:
+            if self._objects.pop(key, None) is not None:
+                self._changed()
+        elif held is None or _version(held) != _version(found):
+            self._objects[key] = _trimmed(kind, found)
+            self._changed()
+
+    def begin_relist(self) -> None:
+        """A list is about to be asked for: what the watch tells from now on is newer than it."""
+        self._told.clear()
+
+    def finish_relist(self, found: dict[Kind, Sequence[Object]]) -> None:
+        """Everything that there was when the list was asked for."""
+        listed = {_key(kind, each): each for kind in KINDS for each in found[kind]}
+        self.silent = bool(self._untold)
+        self._untold.clear()
+        differs = False
+        for key, each in listed.items():
+            held = self._objects.get(key)
+            if key in self._told or (held is not None and _is_same_or_older(each, held)):
+                continue
+            self._objects[key] = _trimmed(key[0], each)
+            self._untold.add(key)
+            differs = True
+        for key in self._objects.keys() - listed.keys() - self._told:
+            del self._objects[key]
+            self._untold.add(key)
+            differs = True
+        if not self.complete:
+            self.complete = True
+            # Nothing watched yet: nothing was missed.
+            self._untold.clear()
+            differs = True
+        if differs:
+            self._changed()
+
+    def _keys(self, kind: Kind) -> Iterable[Key]:
+        return [key for key in self._objects if key[0] is kind]
+
+    def _changed(self) -> None:
+        self.changes += 1
+        for listener in self._listeners:
+            listener()
+
+
+class Relist:
+    """``tick`` is for a Loop: list everything, once a minute.
+
+    namespaces: those to list; empty = all of the cluster
+    on_silent:  called when the relist proves that the watch is dead
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        inventory: Inventory,
+        namespaces: Collection[str] = (),
+        *,
+        every: timedelta = RELIST_EVERY,
+        on_silent: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.rounds = 0
+        self._cluster = cluster
+        self._inventory = inventory
+        self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
+        self._every = every
+        self._on_silent = on_silent
+
+    async def tick(self) -> timedelta:
+        """One complete relist; the wait until the next. Raises ClusterError."""
+        self._inventory.begin_relist()
+        found: dict[Kind, Sequence[Object]] = {}
+        for kind in KINDS:
+            objects: list[Object] = []
+            for namespace in self._namespaces:
+                objects += await self._cluster.list(kind, namespace=namespace)
+            found[kind] = objects
+        self._inventory.finish_relist(found)
+        self.rounds += 1
+        if self._inventory.silent:
+            logger.warning("the watch told nothing of changes a minute ago; it is begun anew")
+            self._on_silent()
+        return self._every
+
+
+def _key(kind: Kind, found: Object) -> Key:
+    metadata = found["metadata"]
+    return kind, metadata["namespace"], metadata["name"]
+
+
+def _version(found: Object) -> str:
+    version: str = found["metadata"].get("resourceVersion", "")
+    return version
+
+
+def _is_older(found: Object, held: Object) -> bool:
+    """Versions count up as integers; of anything else we cannot say (Kubernetes' KEP 5504)."""
+    new, old = _version(found), _version(held)
+    return new.isdecimal() and old.isdecimal() and int(new) < int(old)
+
+
+def _is_same_or_older(found: Object, held: Object) -> bool:
+    return _version(found) == _version(held) or _is_older(found, held)
+
+
+def _trimmed(kind: Kind, found: Object) -> Object:
+    """Without managedFields, which are the larger half; with the head that lists leave out."""
+    metadata = {name: value for name, value in found["metadata"].items() if name != "managedFields"}
+    head = {"apiVersion": kind.value.api_version, "kind": kind.value.kind}
+    return {**head, **found, "metadata": metadata}

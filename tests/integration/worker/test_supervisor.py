@@ -1,0 +1,110 @@
+"""The supervisor in this process, over the memory broker: a dead service ends all of it, loudly."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.worker.processes import APPS, children_of, is_alive
+from tidework.broker.memory import MemoryBroker
+from tidework.clock import SystemClock
+from tidework.model.identity import QueueName
+from tidework.model.job import Job, JobState
+from tidework.model.lease import QueueLimits
+from tidework.settings import WorkerSettings
+from tidework.worker.supervisor import Supervisor
+
+QUEUE = QueueName("here", "jobs")
+
+
+@pytest.fixture(autouse=True)
+def _apps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(APPS))
+
+
+@pytest.fixture
+def broker() -> MemoryBroker:
+    return MemoryBroker(SystemClock(), QueueLimits(lease=timedelta(seconds=1)))
+
+
+async def make(broker: MemoryBroker, **settings: Any) -> Supervisor:
+    given = {"app": "hostile", "namespace": "here", "queue": ("jobs",), "lease_seconds": 1.0}
+    return Supervisor(WorkerSettings(**{**given, **settings}), broker)
+
+
+async def wait_started(supervisor: Supervisor) -> list[int]:
+    """Wait until its slots are there; returns the pids of template and children."""
+    async with asyncio.timeout(20):
+        while not supervisor.pool.dispatch.has_idle:
+            await asyncio.sleep(0.01)
+    template = supervisor._keeper.pid
+    assert template is not None
+    return [template, *children_of(template)]
+
+
+def expect_gone(pids: list[int]) -> None:
+    assert pids
+    assert not any(map(is_alive, pids))
+
+
+async def test_jobs_run_and_a_drain_leaves_no_process(broker: MemoryBroker) -> None:
+    supervisor = await make(broker, slots=2)
+    running = asyncio.ensure_future(supervisor.run())
+    pids = await wait_started(supervisor)
+    await broker.enqueue(QUEUE, [Job("a", "add", {"a": 1, "b": 2})])
+    async with asyncio.timeout(20):
+        record = None
+        while record is None or record.state is not JobState.SUCCEEDED:
+            await asyncio.sleep(0.01)
+            record = await broker.get_job(QUEUE, "a")
+
+    supervisor.stop.ask("the test")
+    await asyncio.wait_for(running, 20)
+
+    assert record.result == 3
+    assert await broker.workers(QUEUE) == ()
+    expect_gone(pids)
+
+
+async def test_a_dead_service_ends_the_worker(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    supervisor = await make(broker)
+    running = asyncio.ensure_future(supervisor.run())
+    pids = await wait_started(supervisor)
+
+    async def renew(*given: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr(broker, "renew", renew)
+    await broker.enqueue(QUEUE, [Job("a", "hold", {"path": str(tmp_path / "a")})])
+
+    with pytest.raises(ExceptionGroup, match="unhandled") as caught:
+        await asyncio.wait_for(running, 20)
+
+    assert caught.group_contains(ZeroDivisionError)
+    expect_gone(pids)
+
+
+async def test_an_error_in_a_callback_ends_the_worker(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = await make(broker)
+    running = asyncio.ensure_future(supervisor.run())
+    pids = await wait_started(supervisor)
+
+    def on_started(*given: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr(supervisor.pool, "on_started", on_started)
+    await broker.enqueue(QUEUE, [Job("a", "add", {"a": 1, "b": 2})])
+
+    with pytest.raises(ExceptionGroup, match="unhandled") as caught:
+        await asyncio.wait_for(running, 20)
+
+    assert caught.group_contains(ZeroDivisionError)
+    expect_gone(pids)

@@ -1,0 +1,265 @@
+"""The pod of a worker: what a TaskQueue says of it beyond image and command.
+
+Where Kubernetes' own form is large a field is an open object: the API server checks it when the
+operator applies the Deployment, and the TaskQueue's conditions tell what it said. `tidework dev`
+starts processes, no pods, and ignores all of this but plain environment variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from tidework.manifests.part import (
+    CEL_RULES,
+    Form,
+    OpenObject,
+    Part,
+    cel,
+    cel_rules,
+    cel_text,
+    checked,
+    refuse,
+)
+
+_QUANTITY = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?"
+_QUANTITY_RULE = "write a quantity of Kubernetes such as 500m, 2, 256Mi or 1.5Gi"
+_OWN_PREFIX = "tidework.dev/"
+
+
+class ImagePullPolicy(StrEnum):
+    """As in Kubernetes."""
+
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
+def _as_text(found: Any) -> Any:
+    """A whole number is a quantity too: ``cpu: 2``."""
+    return str(found) if type(found) is int else found
+
+
+Quantity = Annotated[
+    str,
+    Field(max_length=64),
+    Form(_QUANTITY, _QUANTITY_RULE),
+    BeforeValidator(_as_text),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "x-kubernetes-int-or-string": True,
+            "maxLength": 64,
+        }
+        | cel_rules(
+            cel(
+                f"type(self) == int ? self >= 0 : self.matches('^({cel_text(_QUANTITY)})$')",
+                _QUANTITY_RULE,
+            )
+        )
+    ),
+]
+ImageName = Annotated[
+    str,
+    Field(min_length=1, max_length=1024),
+    Form(
+        r"[A-Za-z0-9][A-Za-z0-9._:/@-]*",
+        "name an image without blanks, such as registry.example/shop/worker:1.4",
+    ),
+]
+VariableName = Annotated[
+    str,
+    Field(max_length=256),
+    Form("[A-Za-z_][A-Za-z0-9_]*", "use letters, digits and '_', not starting with a digit"),
+]
+VariableValue = Annotated[
+    str, checked(lambda text: "\0" not in text, "an environment variable cannot hold a NUL")
+]
+Argument = Annotated[str, Field(max_length=32_768)]
+LabelValue = Annotated[
+    str,
+    Field(max_length=63),
+    Form(
+        "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?",
+        "use letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+    ),
+]
+ObjectName = Annotated[
+    str,
+    Field(max_length=253),
+    Form(
+        "[a-z0-9]([-a-z0-9.]*[a-z0-9])?",
+        "use a-z, 0-9, '-' and '.', starting and ending with a letter or digit",
+    ),
+]
+
+
+class EnvVar(Part):
+    """One environment variable."""
+
+    model_config = ConfigDict(
+        json_schema_extra=cel_rules(
+            cel(
+                "!has(self.valueFrom) || !has(self.value) || self.value == ''",
+                "value and valueFrom are both given; keep one of them",
+                "valueFrom",
+            )
+        )
+    )
+
+    name: VariableName = Field(description="Name of the variable.")
+    value: VariableValue = Field(default="", max_length=131_072, description="Its value, as text.")
+    value_from: OpenObject | None = Field(
+        default=None,
+        description="Where the value comes from instead, as in a Pod: a key of a Secret or "
+        "ConfigMap, or a field of the pod. `tidework dev` leaves such a variable as it finds it "
+        "in its own environment.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        if self.value_from is not None and self.value:
+            refuse([("valueFrom", "value is given too; keep one of them")])
+        return self
+
+
+class Resources(Part):
+    """Resources of the worker container, as in Kubernetes."""
+
+    requests: dict[str, Quantity] = Field(
+        default={}, max_length=32, description="What is reserved for each replica."
+    )
+    limits: dict[str, Quantity] = Field(
+        default={},
+        max_length=32,
+        description="What a replica may use at most. Near its memory limit a worker ends its "
+        "largest child first.",
+    )
+
+
+class ObjectReference(Part):
+    """An object of the same namespace."""
+
+    name: ObjectName = Field(description="Its name.")
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeys:
+    """A check of a map's keys: none is the operator's own, by name or by prefix."""
+
+    own: tuple[str, ...]
+
+    @property
+    def rule(self) -> str:
+        """What is accepted."""
+        return (
+            f"these are set by the operator, remove yours: {_OWN_PREFIX}..., {', '.join(self.own)}"
+        )
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        names = " && ".join(f"!('{key}' in self)" for key in self.own)
+        rule = cel(f"{names} && self.all(key, !key.startsWith('{_OWN_PREFIX}'))", self.rule)
+        return handler(core) | {CEL_RULES: [rule]}
+
+    def _check(self, found: Mapping[str, str]) -> Mapping[str, str]:
+        for key in found:
+            if key in self.own or key.startswith(_OWN_PREFIX):
+                raise ValueError(f"{key!r} is refused: {self.rule}")
+        return found
+
+
+class PodMetadata(Part):
+    """Labels and annotations of the pods, besides those that the operator sets."""
+
+    labels: Annotated[
+        dict[str, LabelValue],
+        ForeignKeys(("app.kubernetes.io/name", "app.kubernetes.io/managed-by")),
+    ] = Field(default={}, max_length=64, description="More labels of the pods.")
+    annotations: Annotated[
+        dict[str, str], ForeignKeys(("controller.kubernetes.io/pod-deletion-cost",))
+    ] = Field(default={}, max_length=64, description="More annotations of the pods.")
+
+
+class PodSpec(Part):
+    """What the operator merges into the pods, field by field as in a Pod.
+
+    volumeMounts, envFrom and containerSecurityContext concern the worker container, all others
+    the pod.
+    """
+
+    node_selector: dict[str, LabelValue] = Field(
+        default={}, max_length=64, description="Labels that a node has to have."
+    )
+    affinity: OpenObject | None = Field(
+        default=None, description="Preferred and required places, as in a Pod."
+    )
+    tolerations: tuple[OpenObject, ...] = Field(
+        default=(), max_length=64, description="Taints that do not keep the pods away."
+    )
+    topology_spread_constraints: tuple[OpenObject, ...] = Field(
+        default=(), max_length=32, description="How the pods are spread over nodes and zones."
+    )
+    priority_class_name: ObjectName | None = Field(
+        default=None, description="PriorityClass of the pods."
+    )
+    runtime_class_name: ObjectName | None = Field(
+        default=None, description="RuntimeClass of the pods."
+    )
+    image_pull_secrets: tuple[ObjectReference, ...] = Field(
+        default=(), max_length=32, description="Secrets with which the image is pulled."
+    )
+    init_containers: tuple[OpenObject, ...] = Field(
+        default=(), max_length=16, description="Containers that run before the worker."
+    )
+    volumes: tuple[OpenObject, ...] = Field(
+        default=(), max_length=64, description="More volumes, to be mounted by volumeMounts."
+    )
+    volume_mounts: tuple[OpenObject, ...] = Field(
+        default=(), max_length=64, description="More mounts of the worker container."
+    )
+    env_from: tuple[OpenObject, ...] = Field(
+        default=(),
+        max_length=64,
+        description="ConfigMaps and Secrets whose keys become environment variables of the worker "
+        "container.",
+    )
+    security_context: OpenObject | None = Field(
+        default=None,
+        description="Fields of the pods' securityContext, put over those that the operator sets "
+        "(Pod Security `restricted`).",
+    )
+    container_security_context: OpenObject | None = Field(
+        default=None,
+        description="Fields of the worker container's securityContext, put over those that the "
+        "operator sets (Pod Security `restricted`, read-only root filesystem).",
+    )
+
+
+class PodTemplate(Part):
+    """What the pods of the workers have besides image, command, environment and resources."""
+
+    metadata: PodMetadata = Field(
+        default=PodMetadata(), description="More labels and annotations of the pods."
+    )
+    spec: PodSpec = Field(default=PodSpec(), description="Fields merged into the pods.")
