@@ -20,14 +20,23 @@ def main() -> None:
     from tidework.errors import TideworkError
 
     try:
-        root.main(prog_name="tidework", standalone_mode=False)
-    except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
+        # Without click's own error handling it returns the code that a command exits with.
+        code = root.main(prog_name="tidework", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except click.Abort:
         sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("tidework"):
+            raise
+        print(
+            f"tidework: this command needs the package {error.name!r}: install tidework with its "
+            "'scheduler' or 'dev' extra",
+            file=sys.stderr,
+        )
+        sys.exit(2)
     except TideworkError as error:
         print(f"tidework: {error}", file=sys.stderr)
         sys.exit(2)

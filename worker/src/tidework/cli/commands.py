@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tidework.cli import crons, jobs, queues
 from tidework.cli.options import log_options, namespace_option, redis_option
 from tidework.settings import LogFormat, Settings, WorkerSettings
 
+_ELSEWHERE = {
+    "enqueue": "tidework.cli.jobs:enqueue",
+    "job": "tidework.cli.jobs:job",
+    "dead": "tidework.cli.jobs:dead",
+    "queue": "tidework.cli.queues:queue",
+    "cron": "tidework.cli.crons:cron",
+}
+
+
+class _Root(click.Group):
+    """Imports a group of commands when it is asked for: a worker needs none of the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_ELSEWHERE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = _ELSEWHERE.get(cmd_name)
+        if place is None:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
 
 @click.group(
+    cls=_Root,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(version_of("tidework"), prog_name="tidework")
 def root() -> None:
     """Workers that rise and fall with the backlog."""
-
-
-root.add_command(jobs.enqueue)
-root.add_command(jobs.job)
-root.add_command(jobs.dead)
-root.add_command(queues.queue)
-root.add_command(crons.cron)
 
 
 @root.command()

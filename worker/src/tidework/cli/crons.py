@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from typing import Any
 
 import click
@@ -14,8 +13,11 @@ from tidework.broker.transport import drive
 from tidework.cli.options import namespace_option, output_option, redis_option
 from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError
-from tidework.model.fire import Verdict
+from tidework.manifests import CronTask, parse_document
 from tidework.model.identity import QueueName
+from tidework.scheduler.documents import spec_of
+from tidework.scheduler.spec import manual_job
+from tidework.scheduler.status import Circumstances, describe
 from tidework.settings import Settings
 
 
@@ -43,37 +45,53 @@ def _mirrored(broker: RedisBroker, namespace: str | None) -> list[tuple[QueueNam
 @namespace_option
 @output_option
 def list_crontasks(redis_url: str | None, namespace: str | None, output: str) -> None:
-    """Every CronTask with its schedule, its last fire and its verdicts."""
+    """Every CronTask with its schedule, its next and last fire, its verdicts, and why it rests."""
     broker = _broker(redis_url)
     rows = []
     for queue, uid, document in _mirrored(broker, namespace):
         record = drive(broker.cron_record(queue, uid))
-        spec = document["spec"]
+        crontask = _parsed(document)
+        status = describe(spec_of(crontask, SystemClock().now()), record, _circumstances())
+        spec = crontask.spec
         rows.append(
             {
-                "name": document["metadata"]["name"],
-                "queue": queue.name,
-                "schedule": spec.get("schedule") or f"every {spec.get('every')}",
-                "zone": spec.get("timeZone", "UTC"),
-                "suspended": bool(spec.get("suspend")),
-                "last_fire": record.last_fire if record else None,
-                "active": len(record.active) if record else 0,
-                "verdicts": {v.value: record.verdicts[v] if record else 0 for v in Verdict},
+                "name": status.name,
+                "queue": status.queue,
+                "schedule": spec.schedule or f"every {spec.every}",
+                "zone": spec.time_zone,
+                "next": [moment.isoformat() for moment in status.next_fires],
+                "last": None if status.last_fire is None else status.last_fire.isoformat(),
+                "active": len(status.active),
+                "verdicts": {verdict.value: n for verdict, n in status.verdicts.items()},
+                "reason": status.reason,
             }
         )
     if output == "json":
         click.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        last = "never"
-        if row["last_fire"] is not None:
-            last = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(row["last_fire"]))
-        counts = ", ".join(f"{name} {n}" for name, n in row["verdicts"].items() if n)
-        click.echo(
-            f"{row['name']}  {row['schedule']} ({row['zone']})  queue {row['queue']}  "
-            f"last {last}  active {row['active']}  {counts}"
-            + ("  suspended" if row["suspended"] else "")
-        )
+        click.echo(_line(row))
+
+
+def _line(row: dict[str, Any]) -> str:
+    upcoming = row["next"][0] if row["next"] else "none"
+    counts = ", ".join(f"{n} {name}" for name, n in row["verdicts"].items() if n) or "no fire yet"
+    text = (
+        f"{row['name']}  {row['schedule']} ({row['zone']})  queue {row['queue']}  next {upcoming}  "
+        f"last {row['last'] or 'never'}  active {row['active']}  {counts}"
+    )
+    return f"{text}  [{row['reason']}]" if row["reason"] else text
+
+
+def _circumstances() -> Circumstances:
+    # Who leads is not ours to know here: a mirrored CronTask has a scheduler.
+    return Circumstances(now=SystemClock().now(), led=True)
+
+
+def _parsed(document: Any) -> CronTask:
+    crontask = parse_document(document)
+    assert isinstance(crontask, CronTask)
+    return crontask
 
 
 @cron.command("run")
@@ -82,18 +100,12 @@ def list_crontasks(redis_url: str | None, namespace: str | None, output: str) ->
 @namespace_option
 def run_crontask(name: str, redis_url: str | None, namespace: str | None) -> None:
     """Run the CronTask NAME now, beside its schedule; print the job's id."""
-    from tidework.manifests import CronTask, parse_document
-    from tidework.scheduler.documents import spec_of
-    from tidework.scheduler.spec import manual_job
-
     broker = _broker(redis_url)
     known = _mirrored(broker, namespace)
     for queue, uid, document in known:
         if document["metadata"]["name"] == name:
             now = SystemClock().now()
-            crontask = parse_document(document)
-            assert isinstance(crontask, CronTask)
-            spec = spec_of(crontask, now)
+            spec = spec_of(_parsed(document), now)
             nonce = secrets.token_hex(8)
             job = manual_job(spec, nonce, now)
             drive(broker.run_now(queue, None, uid, nonce, job))

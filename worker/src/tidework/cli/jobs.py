@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime
 from typing import Any
 
 import click
@@ -137,6 +138,10 @@ def _envelope(record: JobRecord) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _moment(found: datetime | None) -> str | None:
+    return None if found is None else found.isoformat(timespec="milliseconds")
+
+
 def _document(record: JobRecord) -> dict[str, Any]:
     """A record for people and for JSON; what is not there is left out."""
     envelope = _envelope(record)
@@ -151,9 +156,9 @@ def _document(record: JobRecord) -> dict[str, Any]:
         "deliveries": record.deliveries,
         "losses": record.losses,
         "releases": record.releases,
-        "available_at": record.available_at,
-        "changed_at": record.changed_at,
-        "started_at": record.started_at,
+        "available_at": _moment(record.available_at),
+        "changed_at": _moment(record.changed_at),
+        "started_at": _moment(record.started_at),
         "worker": record.worker or None,
         "cron": record.cron or None,
         "cancel_requested": record.cancel_requested or None,
