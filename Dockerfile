@@ -14,17 +14,19 @@ COPY worker/pyproject.toml worker/pyproject.toml
 COPY operator/pyproject.toml operator/pyproject.toml
 RUN python requirements/chosen.py hatchling >build.txt \
  && pip install --require-hashes --no-deps -r build.txt
+# --ignore-installed: what this stage has is not what the image has
 RUN python requirements/chosen.py worker[worker] >worker.txt \
- && pip install --require-hashes --no-deps --prefix /worker -r worker.txt
+ && pip install --require-hashes --no-deps --ignore-installed --prefix /worker -r worker.txt
 # kubernetes has a module for each kind of object, imported when first used: compiled, they would be 50 MB.
 RUN python requirements/chosen.py operator >operator.txt \
- && pip install --require-hashes --no-deps --no-compile --prefix /operator -r operator.txt \
+ && pip install --require-hashes --no-deps --ignore-installed --no-compile --prefix /operator -r operator.txt \
  && python -m compileall -q -x '/kubernetes/(aio/)?client/(api|models)/' /operator
 COPY worker worker
 COPY operator operator
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir wheels ./worker ./operator \
  && pip install --no-index --no-deps --prefix /worker wheels/tidework-*.whl \
- && pip install --no-index --no-deps --prefix /operator wheels/*.whl
+ && pip install --no-index --no-deps --prefix /operator wheels/*.whl \
+ && find /worker /operator -depth -type d -name tests -exec rm -r {} +
 
 FROM ${BASE_IMAGE} AS runtime
 # As PID 1 and without -g, tini passes signals to the one process that it starts, and reaps orphans.
@@ -48,7 +50,6 @@ FROM runtime AS operator
 COPY --from=build /operator /usr/local
 LABEL org.opencontainers.image.title="Tidework operator"
 USER 65532:65532
-WORKDIR /tmp
 CMD ["tidework-operator"]
 
 FROM runtime AS worker

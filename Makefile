@@ -5,6 +5,7 @@ VENV   ?= .venv
 PYTHON ?=
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
+DEMO   := $(VENV)/ready-for-demo
 # Imports resolve to the sources of this tree, also when the environment belongs to another one.
 SOURCES := PYTHONPATH=worker/src:operator/src
 PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -15,7 +16,7 @@ PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## index the standard library with workers going 0 -> n -> 0 (KEEP=1: stay up afterwards)
+demo: $(DEMO) ## index the standard library with workers going 0 -> n -> 0 (KEEP=1: stay up afterwards)
 	@$(BIN)/python examples/stdlib-index/demo.py $(if $(KEEP),--keep)
 
 test: $(READY) ## run every test that needs no cluster, integration and chaos included
@@ -60,4 +61,7 @@ clean: ## remove the environment and all caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements/all.txt worker/pyproject.toml operator/pyproject.toml requirements/environment.sh
-	@requirements/environment.sh $(VENV) $(PYTHON)
+	@requirements/environment.sh all $(VENV) $(PYTHON)
+
+$(DEMO): requirements/all.txt worker/pyproject.toml requirements/environment.sh
+	@requirements/environment.sh demo $(VENV) $(PYTHON)

@@ -6,6 +6,7 @@ is then installed with `--require-hashes --no-deps`. Needs only the folders' pyp
 that an image's layer of dependencies lasts until one of them changes.
 """
 
+# ruff: noqa: INP001 - a program beside what it reads, no package
 from __future__ import annotations
 
 import json

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Creates (or brings up to date) the environment that make works in: environment.sh VENV [PYTHON]
+# Creates (or brings up to date) the environment that make works in: environment.sh demo|all VENV [PYTHON]
+# demo: what `tidework dev` needs; all: the operator's libraries and the tools as well.
 # Everything comes from requirements/all.txt, each file checked by its hash; then the two distributions of this tree, editable.
 # pip does it, so that whatever index, proxy or certificate the user's pip is configured with holds here too.
 set -eu
 cd "$(dirname "$0")/.."
-venv=$1
-wanted=${2:-}
+what=$1
+venv=$2
+wanted=${3:-}
 
 fail() {
     echo "error: $*" >&2
@@ -46,6 +48,13 @@ fi
 
 # --no-compile: modules are compiled when first imported; most of what is installed never is.
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check --no-input --quiet "$@"; }
-pip install --no-compile --require-hashes -r requirements/all.txt
-pip install --no-compile --no-deps --no-build-isolation -e worker -e operator
-touch "$venv/ready"
+if [ "$what" = demo ]; then
+    "$venv/bin/python" requirements/chosen.py 'worker[dev]' hatchling editables >"$venv/chosen.txt"
+    pip install --no-compile --no-deps --require-hashes -r "$venv/chosen.txt"
+    pip install --no-compile --no-deps --no-build-isolation -e worker
+else
+    pip install --no-compile --require-hashes -r requirements/all.txt
+    pip install --no-compile --no-deps --no-build-isolation -e worker -e operator
+    touch "$venv/ready"
+fi
+touch "$venv/ready-for-demo"

@@ -58,7 +58,7 @@ def set_up(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         assert found
         (path / tool).symlink_to(found)
     return subprocess.run(
-        [ROOT / "requirements/environment.sh", path / "venv", *arguments],
+        [ROOT / "requirements/environment.sh", "all", path / "venv", *arguments],
         env={**os.environ, "PATH": str(path)},
         text=True,
         capture_output=True,

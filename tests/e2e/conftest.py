@@ -24,6 +24,9 @@ from tests.e2e.rig.kind import open_cluster
 from tests.e2e.rig.machine import PublicImages, prepare_machine
 from tests.e2e.rig.machine import public_images as find_public_images
 from tests.e2e.rig.options import Options, RigError, read_options
+from tests.e2e.support.errands import Errands, bring_errands
+from tests.e2e.support.installation import Installation
+from tests.e2e.support.workspace import Workspace, open_workspace
 
 HERE = Path(__file__).parent
 
@@ -57,15 +60,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = [item for item in items if HERE in item.path.parents]
-    if here and hasattr(config, "workerinput"):
-        raise pytest.UsageError("the end-to-end tests share one cluster: run them without -n")
     for item in here:
+        if hasattr(config, "workerinput"):
+            item.add_marker(pytest.mark.skip("they share one cluster: run tests/e2e without -n"))
         marker = item.get_closest_marker("expected_seconds")
         seconds = float(marker.args[0]) if marker else 60.0
         config.stash[TIMES].expected[item.path.name] = seconds
-        if item.get_closest_marker("timeout") is None:
-            # Without the fixtures: the first makes the cluster. Each of their steps has a bound.
-            item.add_marker(pytest.mark.timeout(max(120.0, 3 * seconds), func_only=True))
+        own = item.get_closest_marker("timeout")
+        bound = own.args[0] if own else max(120.0, 3 * seconds)
+        # Without the fixtures: the first makes the cluster. Each of their steps has a bound.
+        item.add_marker(pytest.mark.timeout(bound, func_only=True), append=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -158,3 +162,43 @@ def namespace(request: pytest.FixtureRequest, cluster: Cluster, options: Options
 
     with cluster.namespace(f"{slug}-{secrets.token_hex(2)}", keep=keep) as name:
         yield name
+
+
+@pytest.fixture(scope="session")
+def errands(
+    request: pytest.FixtureRequest, cluster: Cluster, images: Images, options: Options
+) -> Errands:
+    """The application that the scenarios run, in two editions."""
+    with visibly(request.config):
+        return bring_errands(cluster, images.worker, options.registry)
+
+
+@pytest.fixture(scope="session")
+def chart(
+    request: pytest.FixtureRequest,
+    cluster: Cluster,
+    images: Images,
+    public_images: PublicImages,
+    options: Options,
+) -> Iterator[Installation]:
+    """The chart, installed or not: for tests that install or remove it themselves."""
+    found = Installation(cluster, images, public_images)
+    yield found
+    if not options.keep:
+        with visibly(request.config):
+            found.remove()
+
+
+@pytest.fixture
+def installation(request: pytest.FixtureRequest, chart: Installation) -> Installation:
+    """The chart, installed once for all tests that ask for it."""
+    with visibly(request.config):
+        chart.ensure()
+    return chart
+
+
+@pytest.fixture
+def workspace(installation: Installation, namespace: str) -> Iterator[Workspace]:
+    """The test's namespace, with workers that may use the installation's Redis."""
+    with open_workspace(installation, namespace) as opened:
+        yield opened

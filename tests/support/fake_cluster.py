@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from tidework_operator.cluster import (
 
 Key = tuple[Kind, str, str]
 Path = tuple[str, ...]
+Objects = list[Object]
 Watcher = Callable[[Kind, str, Object], None]
 
 WITH_STATUS = frozenset(
@@ -72,9 +73,10 @@ class FakeCluster:
         found["metadata"]["resourceVersion"] = str(self.version)
         self._tell(kind, "DELETED", found)
 
-    def objects(self, kind: Kind) -> list[Object]:
+    def objects(self, kind: Kind) -> Objects:
         """Copies of every object of the kind, by namespace and name."""
-        return [copy.deepcopy(self._objects[key]) for key in sorted(self._keys(kind))]
+        keys = sorted(key[1:] for key in self._objects if key[0] is kind)
+        return [copy.deepcopy(self._objects[kind, namespace, name]) for namespace, name in keys]
 
     def fail(
         self, verb: str, kind: Kind | None = None, *, status: int = 500, times: int = 1
@@ -83,7 +85,7 @@ class FakeCluster:
         error = ClusterError(verb, status, "planted by the test")
         self._faults.append((verb, kind, error, times))
 
-    def called(self, verb: str, kind: Kind | None = None) -> list[str]:
+    def called(self, verb: str, kind: Kind | None = None) -> Sequence[str]:
         """The calls of a verb, of a kind."""
         start = f"{verb} " if kind is None else f"{verb} {kind.value.plural} "
         return [call for call in self.calls if call.startswith(start)]
@@ -96,7 +98,7 @@ class FakeCluster:
 
     async def list(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
-    ) -> list[Object]:
+    ) -> Objects:
         self._enter("list", kind, namespace or "", "")
         wanted = (labels or {}).items()
         return [
@@ -145,6 +147,7 @@ class FakeCluster:
     ) -> Object:
         self._enter("patch", kind, namespace, name, subresource)
         held = self._held("PATCH", kind, namespace, name)
+        self._check_version("PATCH", held, patch)
         if subresource == "scale":
             return self._scale(kind, held, patch, manager)
         if subresource:
@@ -152,7 +155,6 @@ class FakeCluster:
         else:
             hidden = {"status"} if kind in WITH_STATUS else set()
             part = {name: value for name, value in patch.items() if name not in hidden}
-        self._check_version("PATCH", held, patch)
         return copy.deepcopy(self._store(kind, _merge_patch(held, part), held))
 
     async def replace(self, kind: Kind, body: Object) -> Object:
@@ -240,9 +242,6 @@ class FakeCluster:
         for watcher in self.watchers:
             watcher(kind, change, copy.deepcopy(found))
 
-    def _keys(self, kind: Kind) -> list[Key]:
-        return [key for key in self._objects if key[0] is kind]
-
 
 def _place(body: Object) -> tuple[str, str]:
     return body["metadata"]["namespace"], body["metadata"]["name"]
@@ -281,7 +280,7 @@ def _merge(into: Object, applied: Object) -> Object:
     return into
 
 
-def _drop(found: Object, path: Path) -> None:
+def _drop(found: Any, path: Path) -> None:
     above: list[tuple[Object, str]] = []
     for name in path:
         if not isinstance(found, dict) or name not in found:

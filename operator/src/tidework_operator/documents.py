@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 
 from tidework.manifests import ManifestErrors, TaskQueue, parse_document
-from tidework.model.identity import QueueName
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.inventory import Inventory
 
@@ -47,11 +46,6 @@ class TaskQueueDocuments:
             reading = errors
         self._read[place] = (content, reading)
         return reading
-
-
-def queue_of(found: Object) -> QueueName:
-    """The queue of a TaskQueue object, also of one that cannot be read."""
-    return QueueName(found["metadata"]["namespace"], found["metadata"]["name"])
 
 
 def _place(found: Object) -> str:

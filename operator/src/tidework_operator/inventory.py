@@ -9,15 +9,21 @@ object never replaces a newer one. Objects are shared: whoever changes one copie
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 
-from tidework_operator.cluster import Cluster, Kind, Object
+from tidework_operator.cluster import Cluster, ClusterError, Kind, Object
 
 logger = logging.getLogger(__name__)
 
 KINDS = (Kind.TASK_QUEUE, Kind.CRON_TASK)
 RELIST_EVERY = timedelta(seconds=60)
+RELIST_SOON = timedelta(seconds=5)
+RELIST_AGAIN = timedelta(seconds=2)
+
+_HASTY_ROUNDS = 3
+
+_NOT_FOUND = 404
 
 Key = tuple[Kind, str, str]
 """Kind, namespace, name."""
@@ -26,13 +32,16 @@ Key = tuple[Kind, str, str]
 class Inventory:
     """Objects by kind, namespace and name.
 
-    changes: grows with every change, so that a reader can tell whether to look again
+    changes:  grows with every change, so that a reader can tell whether to look again
+    listings: complete lists so far; trouble: why the last one failed, '' if it did not
     silent:  the watch told nothing of what the relist before the last one had found: it is dead
     """
 
     def __init__(self) -> None:
         self.complete = False
         self.changes = 0
+        self.listings = 0
+        self.trouble = ""
         self.silent = False
         self._objects: dict[Key, Object] = {}
         self._listeners: list[Callable[[], None]] = []
@@ -40,8 +49,10 @@ class Inventory:
         self._untold: set[Key] = set()
 
     def objects(self, kind: Kind) -> list[Object]:
-        """Every object of the kind, by namespace and name."""
-        return [self._objects[key] for key in sorted(self._keys(kind))]
+        """Every object of the kind, by namespace and name. From any thread."""
+        held = self._objects.copy()
+        keys = sorted(key[1:] for key in held if key[0] is kind)
+        return [held[kind, namespace, name] for namespace, name in keys]
 
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """One object; None if there is none, as far as we know."""
@@ -70,10 +81,15 @@ class Inventory:
         """A list is about to be asked for: what the watch tells from now on is newer than it."""
         self._told.clear()
 
-    def finish_relist(self, found: dict[Kind, Sequence[Object]]) -> None:
-        """Everything that there was when the list was asked for."""
+    def finish_relist(
+        self, found: Mapping[Kind, Sequence[Object]], *, settled: bool = True
+    ) -> None:
+        """Everything that there was when the list was asked for.
+
+        settled: False while the watch begins: what it has missed proves nothing
+        """
         listed = {_key(kind, each): each for kind in KINDS for each in found[kind]}
-        self.silent = bool(self._untold)
+        self.silent = settled and bool(self._untold)
         self._untold.clear()
         differs = False
         for key, each in listed.items():
@@ -87,16 +103,14 @@ class Inventory:
             del self._objects[key]
             self._untold.add(key)
             differs = True
+        self.listings += 1
+        if not settled:
+            self._untold.clear()
         if not self.complete:
             self.complete = True
-            # Nothing watched yet: nothing was missed.
-            self._untold.clear()
             differs = True
         if differs:
             self._changed()
-
-    def _keys(self, kind: Kind) -> Iterable[Key]:
-        return [key for key in self._objects if key[0] is kind]
 
     def _changed(self) -> None:
         self.changes += 1
@@ -106,6 +120,9 @@ class Inventory:
 
 class Relist:
     """``tick`` is for a Loop: list everything, once a minute.
+
+    What goes between a list of ours and the first one of the watch, the watch never tells of: so
+    after each begin of the watch there are two lists in quick succession.
 
     namespaces: those to list; empty = all of the cluster
     on_silent:  called when the relist proves that the watch is dead
@@ -120,28 +137,57 @@ class Relist:
         every: timedelta = RELIST_EVERY,
         on_silent: Callable[[], None] = lambda: None,
     ) -> None:
-        self.rounds = 0
         self._cluster = cluster
         self._inventory = inventory
         self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
         self._every = every
         self._on_silent = on_silent
+        self._hasty = _HASTY_ROUNDS
+
+    def hasten(self) -> None:
+        """The watch begins anew: the next rounds follow soon upon each other."""
+        self._hasty = _HASTY_ROUNDS
 
     async def tick(self) -> timedelta:
-        """One complete relist; the wait until the next. Raises ClusterError."""
-        self._inventory.begin_relist()
-        found: dict[Kind, Sequence[Object]] = {}
-        for kind in KINDS:
-            objects: list[Object] = []
-            for namespace in self._namespaces:
-                objects += await self._cluster.list(kind, namespace=namespace)
-            found[kind] = objects
-        self._inventory.finish_relist(found)
-        self.rounds += 1
-        if self._inventory.silent:
+        """One complete relist; the wait until the next. What went wrong is told once."""
+        inventory = self._inventory
+        inventory.begin_relist()
+        try:
+            found = {kind: await self._list(kind) for kind in KINDS}
+        except ClusterError as error:
+            trouble = _explain(error)
+            if not inventory.trouble:
+                logger.warning("%s", trouble)
+            inventory.trouble = trouble
+            return RELIST_AGAIN
+        if inventory.trouble:
+            logger.info("TaskQueues and CronTasks can be listed again")
+            inventory.trouble = ""
+        settled = self._hasty == 0
+        inventory.finish_relist(found, settled=settled)
+        if inventory.silent:
             logger.warning("the watch told nothing of changes a minute ago; it is begun anew")
+            self.hasten()
             self._on_silent()
-        return self._every
+        if settled:
+            return self._every
+        self._hasty -= 1
+        return RELIST_SOON
+
+    async def _list(self, kind: Kind) -> Sequence[Object]:
+        objects: list[Object] = []
+        for namespace in self._namespaces:
+            objects += await self._cluster.list(kind, namespace=namespace)
+        return objects
+
+
+def _explain(error: ClusterError) -> str:
+    remedy = ""
+    if error.status == _NOT_FOUND:
+        remedy = "; the CustomResourceDefinitions of Tidework are not installed: apply crds/"
+    if error.is_forbidden:
+        remedy = "; give the operator's service account the rights of its chart"
+    return f"TaskQueues and CronTasks cannot be listed: {error}{remedy}"
 
 
 def _key(kind: Kind, found: Object) -> Key:

@@ -1,4 +1,6 @@
-"""Every name, label and annotation that the operator gives or reads, each built by one function.
+"""Every name, label and annotation that the operator gives, and whose an object is.
+
+Each is built by one function.
 
 The objects of a TaskQueue share one name within its namespace. The selector of its Deployment,
 which can never be changed, says its name and not its uid: so a Deployment that outlived its
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import Any
 
 GROUP_DOMAIN = "tidework.dev"
 
@@ -63,6 +66,29 @@ def selector_text(selector: Mapping[str, str]) -> str:
 def redis_secret(connection: str) -> str:
     """The Secret, in the namespace of the workers, whose key ``url`` holds the Redis URL."""
     return f"tidework-redis-{connection}"
+
+
+def owned_by_taskqueue(name: str, uid: str) -> dict[str, Any]:
+    """An owner reference: the TaskQueue of this uid controls the object, which goes with it.
+
+    Its own deletion never waits for that, so no finalizer is involved and nothing can hang.
+    """
+    return {
+        "apiVersion": f"{GROUP_DOMAIN}/v1alpha1",
+        "kind": "TaskQueue",
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+
+
+def controller_uid(found: Mapping[str, Any]) -> str:
+    """The uid of the object's controller, '' without one."""
+    for owner in found["metadata"].get("ownerReferences") or ():
+        if owner.get("controller"):
+            return str(owner.get("uid", ""))
+    return ""
 
 
 def pod_of(incarnation: str) -> str:

@@ -28,17 +28,17 @@ class Trouble:
 class ScalingReport:
     """What was decided.
 
-    wanted:  what the load, or a pin, asks for
-    why:     the reason in words, with what a wanted change waits for
-    limits:  why the replicas are not what the load asks for
-    pause:   why the load is not followed at all, None while it is
-    last_scale: when we last changed the replicas
+    wanted:     what the load, or a pin, asks for
+    why:        the reason in words, with what a wanted change waits for
+    limits:     why the replicas are not what the load asks for
+    inactive:   why the replicas do not follow the load, None while they do
+    last_scale: when we last changed the replicas, None if this leader did not
     """
 
     wanted: int
     why: str
     limits: tuple[Limit, ...] = ()
-    pause: Trouble | None = None
+    inactive: Trouble | None = None
     last_scale: datetime | None = None
 
 
@@ -62,9 +62,13 @@ class Observation:
 
 
 class Observations:
-    """The last observation of each queue."""
+    """The last observation of each queue.
+
+    wrong_victims: pods that were to go and stayed, as the ReplicaSet controller took others
+    """
 
     def __init__(self) -> None:
+        self.wrong_victims = 0
         self._of: dict[QueueName, Observation] = {}
 
     def get(self, queue: QueueName) -> Observation | None:

@@ -63,7 +63,7 @@ class OperatorSettings(Settings):
     @field_validator("redis_url")
     @classmethod
     def _redis_url(cls, found: str) -> str:
-        return Settings._redis_url(found) if found else ""
+        return super()._redis_url(found) if found else ""
 
     @field_validator("namespaces", mode="before")
     @classmethod

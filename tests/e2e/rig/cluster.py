@@ -44,15 +44,24 @@ class Cluster:
         """Those made by `namespace` and in use: what a failed test's report looks at."""
         self._leaving: list[str] = []
 
+    def run(
+        self,
+        *command: str,
+        input: str | None = None,  # noqa: A002 - the word of subprocess.run
+        within: float = 60,
+        folder: Path | None = None,
+    ) -> str:
+        """Run any program against this cluster and return what it printed; see `commands.run`."""
+        return run(command, environment=self.environment, within=within, input=input, folder=folder)
+
     def kubectl(
         self,
         *arguments: str,
-        input: str | None = None,  # noqa: A002 - the word of subprocess.run
+        input: str | None = None,  # noqa: A002
         within: float = 60,
     ) -> str:
         """Run kubectl and return what it printed. Raises CommandError with what it complained."""
-        command = ("kubectl", *arguments)
-        return run(command, environment=self.environment, within=within, input=input)
+        return self.run("kubectl", *arguments, input=input, within=within)
 
     def kubectl_json(self, *arguments: str, within: float = 60) -> Any:
         """`kubectl ... --output json`, parsed."""
@@ -61,12 +70,11 @@ class Cluster:
     def helm(
         self,
         *arguments: str,
-        input: str | None = None,  # noqa: A002 - the word of subprocess.run
+        input: str | None = None,  # noqa: A002
         within: float = 300,
     ) -> str:
         """Run helm and return what it printed. Raises CommandError with what it complained."""
-        command = ("helm", *arguments)
-        return run(command, environment=self.environment, within=within, input=input)
+        return self.run("helm", *arguments, input=input, within=within)
 
     def nodes(self) -> list[str]:
         """Names of the nodes; those of a kind cluster are containers of that name."""

@@ -15,7 +15,7 @@ from tests.e2e.rig.machine import Machine
 from tests.e2e.rig.options import RigError
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE = "examples/stdlib-index"
+EXAMPLE = "examples/on-kubernetes"
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy")
 
 
@@ -26,6 +26,12 @@ class Images:
     operator: str
     worker: str
     example: str
+
+
+def split_reference(reference: str) -> tuple[str, str]:
+    """Repository and tag, as the chart's values want them."""
+    repository, _, tag = reference.rpartition(":")
+    return repository, tag
 
 
 def build_images(machine: Machine, python: str, root: Path = ROOT) -> Images:
@@ -73,10 +79,16 @@ def build_image(
                 command += ["--build-arg", spelling]
     command.append(str(context))
     try:
-        machine.run("env", "DOCKER_BUILDKIT=1", *command, within=900)
+        machine.run("env", *_builder(machine), *command, within=900)
     except CommandError as error:
         raise RigError(f"image {repository} could not be built: {error}") from error
     return _tag_by_content(machine, repository)
+
+
+def _builder(machine: Machine) -> list[str]:
+    """BuildKit: clients before 23 have it built in and off, later ones use it where it is there."""
+    version = machine.run("docker", "version", "--format", "{{.Client.Version}}")
+    return ["DOCKER_BUILDKIT=1"] if int(version.split(".")[0]) < 23 else []
 
 
 def _tag_by_content(machine: Machine, repository: str) -> str:
@@ -88,7 +100,8 @@ def _tag_by_content(machine: Machine, repository: str) -> str:
     )
     former = [t for t in tags.split() if t.startswith(f"{repository}:e2e-") and t != reference]
     if former:
-        machine.run("docker", "rmi", *former)
+        # only the names: what a container still runs stays
+        machine.run("docker", "rmi", "--force", *former)
     return reference
 
 

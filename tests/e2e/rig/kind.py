@@ -20,6 +20,7 @@ from tests.e2e.rig.options import Options, RigError
 from tests.e2e.rig.waiting import wait_until
 
 FOLDER = "clusters"
+SYSTEM = ("--namespace", "kube-system")
 
 
 @contextmanager
@@ -80,7 +81,7 @@ class KindCluster:
         if self.name in self._kind("get", "clusters").split():
             if self._is_ours() and self._made_by() != recipe:
                 say(f"cluster {self.name} was made by another recipe: it is made anew")
-            elif self._revive():
+            elif self._was_finished() and self._revive():
                 return False
             elif self._is_ours():
                 say(f"cluster {self.name} does not answer: it is made anew")
@@ -112,14 +113,21 @@ class KindCluster:
         try:
             self._kind(*command, within=420)
             self._wait_for_names()
-        except CommandError as error:
-            raise RigError(f"the cluster could not be made: {error}") from error
+        except BaseException as error:
+            if not self._options.keep:
+                self.delete()
+            if isinstance(error, CommandError):
+                raise RigError(f"the cluster could not be made: {error}") from error
+            raise
 
     def _revive(self) -> bool:
         """Start its nodes: they do not come back with the engine. True if it answers."""
         nodes = self._kind("get", "nodes", "--name", self.name).split()
         self._home.mkdir(parents=True, exist_ok=True)
         try:
+            states = self._machine.run(
+                "docker", "inspect", "--format", "{{.State.Running}}", *nodes
+            )
             self._machine.run("docker", "start", *nodes)
             self._kind(
                 "export", "kubeconfig", "--name", self.name, "--kubeconfig", str(self.kubeconfig)
@@ -129,6 +137,9 @@ class KindCluster:
                 within=90,
                 describe="the API server answers",
             )
+            if "false" in states:
+                # its state still says that all is well: what starts anew shows that it is
+                self.cluster.kubectl("rollout", "restart", "deployment/coredns", *SYSTEM)
             self._wait_for_names()
         except (CommandError, AssertionError) as error:
             say(str(error))
@@ -137,8 +148,7 @@ class KindCluster:
 
     def _wait_for_names(self) -> None:
         """A node is ready before its pods can look up names."""
-        here = ("--namespace", "kube-system", "--timeout", "3m")
-        self.cluster.kubectl("rollout", "status", "deployment/coredns", *here, within=190)
+        self.cluster.kubectl("rollout", "status", "deployment/coredns", *SYSTEM, within=180)
 
     def _recipe(self) -> dict[str, str | None]:
         """What the cluster depends on: equal recipes make equal clusters."""
@@ -155,6 +165,10 @@ class KindCluster:
 
     def _is_ours(self) -> bool:
         return (self._home / "recipe").is_file()
+
+    def _was_finished(self) -> bool:
+        """False for one of ours whose making was killed: kind writes the kubeconfig last."""
+        return self.kubeconfig.is_file() or not self._is_ours()
 
     def _made_by(self) -> object:
         return json.loads((self._home / "recipe").read_text("utf-8"))

@@ -349,3 +349,42 @@ async def test_closing_ends_idle_children_and_kills_busy_ones(make: Make) -> Non
     assert bench.source.settled == {"a": Outcome.release()}
     assert len(bench.orders.children) == 2, "no new ones"
     await bench.pool.wait_empty()
+
+
+async def test_a_slot_whose_unstarted_jobs_were_all_taken_back_goes_on(make: Make) -> None:
+    bench = make()
+    bench.make_quick()
+    bench.source.add("a")
+    bench.pool.dispatch.run()
+    child = current(bench)
+    bench.begin(child, 1)
+    bench.source.add("b", "c")
+    bench.pool.dispatch.run()
+    # The child ends the first before the others arrive, so that it tells at once.
+    bench.finish(child, 1)
+    link = bench.pool.slots[0].link
+    assert link is not None
+    b, c = link.jobs
+
+    assert bench.pool.stop_job(c, Verdict.CANCELLED)
+
+    assert list(link.jobs) == [b]
+    assert not bench.source.waiting
+
+
+async def test_the_template_is_not_asked_for_more_than_it_can_take_in(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "ORDERS_AT_ONCE", 2)
+    bench = make(0)
+    bench.pool.slots += [Slot(index) for index in range(5)]
+
+    bench.pool.open()
+    assert [child.key for child in bench.orders.children] == [1, 2]
+    bench.bring_up(bench.orders.children[0])
+    bench.pool.on_child_refused(2, "no memory")
+
+    assert [child.key for child in bench.orders.children] == [1, 2, 3, 4]
+    for child in bench.orders.children[2:]:
+        bench.bring_up(child)
+    assert len(bench.orders.children) == 5

@@ -94,7 +94,7 @@ def read_fleet(
     leases: Mapping[str, int],
     now: datetime,
 ) -> Fleet:
-    """The fleet of one queue. leases: incarnation -> how many it holds; ``now`` as of the cluster."""
+    """The fleet of one queue. leases: incarnation -> how many it holds."""
     latest = _latest_incarnations(workers, leases)
     held: dict[str, int] = {}
     for incarnation, count in leases.items():

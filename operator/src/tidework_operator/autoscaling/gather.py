@@ -16,7 +16,12 @@ from tidework.errors import BrokerError, BrokerUnavailableError, ConfigurationEr
 from tidework.model.backlog import Presence, QueueLoad, QueueStats
 from tidework.model.identity import QueueName
 from tidework_operator.cluster import Cluster, Kind, Object
-from tidework_operator.naming import TASKQUEUE_LABEL, all_workers_selector, workers_name
+from tidework_operator.naming import (
+    TASKQUEUE_LABEL,
+    all_workers_selector,
+    controller_uid,
+    workers_name,
+)
 from tidework_operator.observations import Trouble
 
 HORIZON = timedelta(seconds=10)
@@ -36,7 +41,7 @@ class ClusterSight:
     def deployment_of(self, queue: QueueName, uid: str) -> Object | None:
         """The queue's Deployment, if the TaskQueue of this uid controls it."""
         found = self.deployments.get(queue)
-        return found if found is not None and is_controlled_by(found, uid) else None
+        return found if found is not None and controller_uid(found) == uid else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,12 @@ async def look_at_cluster(cluster: Cluster, namespaces: Collection[str]) -> Clus
     for namespace in tuple(namespaces) or (None,):
         for found in await cluster.list(Kind.DEPLOYMENT, namespace=namespace, labels=labels):
             queue = _queue_of(found)
-            if found["metadata"]["name"] == workers_name(queue.name):
+            if queue is not None and found["metadata"]["name"] == workers_name(queue.name):
                 sight.deployments[queue] = found
         for found in await cluster.list(Kind.POD, namespace=namespace, labels=labels):
-            sight.pods.setdefault(_queue_of(found), []).append(found)
+            queue = _queue_of(found)
+            if queue is not None:
+                sight.pods.setdefault(queue, []).append(found)
     return sight
 
 
@@ -77,12 +84,6 @@ async def look_at_redis(broker: Broker, queue: QueueName) -> RedisSight:
         return RedisSight(trouble=Trouble("RedisUnavailable", words))
 
 
-def is_controlled_by(found: Object, uid: str) -> bool:
-    """Does the object's controller have this uid?"""
-    owners = found["metadata"].get("ownerReferences") or ()
-    return any(owner.get("controller") and owner.get("uid") == uid for owner in owners)
-
-
 def _trouble(error: BrokerError) -> Trouble:
     if isinstance(error.__cause__, ConfigurationError):
         return Trouble("ConnectionMissing", str(error))
@@ -91,6 +92,10 @@ def _trouble(error: BrokerError) -> Trouble:
     return Trouble("RedisRefused", str(error))
 
 
-def _queue_of(found: Object) -> QueueName:
+def _queue_of(found: Object) -> QueueName | None:
+    """The queue that the labels name; None if somebody else made them up."""
     metadata = found["metadata"]
-    return QueueName(metadata["namespace"], metadata["labels"][TASKQUEUE_LABEL])
+    try:
+        return QueueName(metadata["namespace"], metadata["labels"].get(TASKQUEUE_LABEL, ""))
+    except ConfigurationError:
+        return None

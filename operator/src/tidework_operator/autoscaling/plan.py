@@ -49,6 +49,9 @@ class Unmark:
     pod: str
 
 
+MARKS_PER_ROUND = 50
+"""Each is a request; other queues are not to wait for hundreds of them."""
+
 Action = Scale | Mark | Unmark
 
 
@@ -109,7 +112,7 @@ def plan(
     cordoned: incarnation -> leases, as Broker.drain answered when told what ``cordon`` says
     """
     if decision.replicas > fleet.replicas:
-        return Plan((*_unmark_all(fleet), Scale(decision.replicas)))
+        return Plan((Scale(decision.replicas), *_unmark_all(fleet)))
     if decision.drain_to >= fleet.replicas:
         # Pods beyond the count are about to be taken: their marks have to stay until then.
         leaving = len(fleet.active) > fleet.replicas and not fleet.rolling
@@ -132,9 +135,9 @@ def _shrink(fleet: Fleet, target: int, cordoned: Mapping[str, int], seen: Seen, 
         Unmark(pod.name) for pod in active if pod.marked and pod.name not in victims
     ]
     marks = [Mark(pod.name) for pod in active if not pod.marked and pod.name in victims]
-    actions += marks
+    actions += marks[:MARKS_PER_ROUND]
     ripe = {name for name in victims if now - seen.marked.get(name, now) >= SETTLE_S}
-    if len(actions) > len(marks) or now - seen.unmarked < SETTLE_S:
+    if any(isinstance(action, Unmark) for action in actions) or now - seen.unmarked < SETTLE_S:
         # The controller may still believe in a mark that was taken off.
         ripe = set()
     count = max(target, len(active) - len(ripe))

@@ -1,4 +1,4 @@
-"""The two CustomResourceDefinitions: names, versions, columns and subresources around the schemas."""
+"""The two CustomResourceDefinitions: what names and shows the kinds, around their schemas."""
 
 from __future__ import annotations
 

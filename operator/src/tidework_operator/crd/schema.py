@@ -3,8 +3,8 @@
 What Kubernetes does not allow is put differently (references, null, exclusive bounds) or left out
 (titles, closed objects: the API server prunes or refuses unknown fields by itself). A keyword that
 is not known here is an error: it might be a check that would silently get lost.
-Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
-"""  # noqa: E501 - an address
+Source: "Specifying a structural schema" in Kubernetes' page on CustomResourceDefinitions.
+"""
 
 from __future__ import annotations
 

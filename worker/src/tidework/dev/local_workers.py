@@ -6,7 +6,6 @@ started again with growing waits, as Kubernetes does with a crash loop.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidework.manifests import CLUSTER_FIELDS, TaskQueue
+from tidework.manifests.worker_environment import worker_environment
 from tidework.scaling.decision import ReplicaStates
 
 FIRST_WAIT_S = 0.5
@@ -168,26 +168,9 @@ class LocalWorkers:
         self._workers.append(LocalWorker(name, process, self._generation, time.monotonic()))
 
     def _environment(self, name: str) -> dict[str, str]:
-        queue, spec = self._queue, self._queue.spec
-        found = {**os.environ, **self._common}
-        found |= queue.plain_env
-        found |= {
-            "TIDEWORK_PARENT_PID": str(os.getpid()),
-            "TIDEWORK_NAMESPACE": queue.metadata.namespace,
-            "TIDEWORK_APP": spec.app,
-            "TIDEWORK_QUEUE": json.dumps([queue.metadata.name]),
-            "TIDEWORK_WORKER_NAME": name,
-            "TIDEWORK_SLOTS": str(spec.slots),
-            "TIDEWORK_HARD_TIMEOUT_SECONDS": str(spec.hard_timeout_seconds),
-            "TIDEWORK_MAX_GRACE_SECONDS": str(spec.max_grace_seconds),
-            "TIDEWORK_LEASE_SECONDS": str(spec.lease_seconds),
-            "TIDEWORK_RECYCLE_JOBS": str(spec.recycle.jobs),
-            "TIDEWORK_RECYCLE_MEMORY_MIB": str(spec.recycle.memory_mib),
-            "TIDEWORK_KEEP_SUCCEEDED_SECONDS": str(spec.retention.succeeded_seconds),
-            "TIDEWORK_KEEP_DEAD_SECONDS": str(spec.retention.dead_seconds),
-            "TIDEWORK_KEEP_COUNT": str(spec.retention.count),
-        }
-        return found
+        own = {"TIDEWORK_PARENT_PID": str(os.getpid()), "TIDEWORK_WORKER_NAME": name}
+        given = self._queue.plain_env
+        return {**os.environ, **self._common, **given, **worker_environment(self._queue), **own}
 
 
 def _worker_part(queue: TaskQueue, folder: Path) -> tuple[object, ...]:

@@ -57,11 +57,7 @@ Moment = Annotated[
     AwareDatetime,
     AfterValidator(_whole_second),
     WithJsonSchema(
-        # The API server takes more forms of a date-time, without a zone too.
         {"type": "string", "format": "date-time", "maxLength": 40}
-        | {
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\\.[0-9]{1,3})?(Z|[+-][0-9]{2}:[0-9]{2})$"
-        }
         | cel_rules(
             cel(
                 "self.getMilliseconds() == 0",
@@ -105,10 +101,15 @@ class CronTaskSpec(Part):
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
             cel(
-                "has(self.schedule) != has(self.every)",
+                "has(self.schedule) || has(self.every)",
                 "give exactly one of schedule and every, such as schedule: '0 6 * * *' "
                 "or every: 90s",
                 "schedule",
+            ),
+            cel(
+                "!has(self.schedule) || !has(self.every)",
+                "schedule and every are both given; keep exactly one of them",
+                "every",
             ),
             cel(
                 "!has(self.every) || self.timeZone == 'UTC'",

@@ -23,6 +23,7 @@ class CronStatus:
     next_fires:  at most five, none while it does not fire
     active:      ids of runs that have not ended
     reason:      in plain words why it does not fire (or not at its next time), '' if it does
+    led:         does this scheduler lead its queue; trouble: why Redis cannot be used, '' if it can
     clock_skew:  our clock minus that of Redis, None before it was measured
     """
 
@@ -38,6 +39,8 @@ class CronStatus:
     active: tuple[str, ...]
     reason: str
     clock_skew: timedelta | None = None
+    led: bool = True
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ def describe(spec: CronSpec, record: CronRecord | None, circumstances: Circumsta
         active=() if record is None else record.active,
         reason=ended or _obstacle(spec, record, circumstances),
         clock_skew=circumstances.clock_skew,
+        led=circumstances.led,
+        trouble=circumstances.trouble,
     )
 
 

@@ -127,7 +127,8 @@ class Consumer:
         if self._outbox:
             self._settle_at = 0.0
             self.loop.nudge()
-        elif self.hungry:
+        elif self.hungry or (self._work and not self.draining):
+            # Work may be known since a time when no slot was free, a cordon's end among it.
             self._work = True
             self.loop.nudge()
 
@@ -139,16 +140,15 @@ class Consumer:
             self.starved.clear()
         self.loop.nudge()
 
-    def on_renewed(self, reply: RenewReply) -> None:
-        """Leases were renewed; some were lost, some jobs are to be cancelled."""
+    def on_renewed(self, reply: RenewReply, asked: Sequence[tuple[str, str]]) -> None:
+        """The leases ``asked`` for were renewed; some were lost, some jobs are to be cancelled."""
         self._note_due(reply.next_due)
         self._note_cordon(cordoned=reply.draining)
         self.documents_seen |= reply.intake > 0
-        for job in self._unended(reply.lost):
-            self._journal.note_lease_lost(job.id, job.task)
-            if self._withdraw(job, Verdict.LEASE_LOST):
-                self.forget(job)
-        for job in self._unended(reply.cancel):
+        tokens = dict(asked)
+        for job in self._unended(reply.lost, tokens):
+            self._let_go(job)
+        for job in self._unended(reply.cancel, tokens):
             if self._withdraw(job, Verdict.CANCELLED):
                 self.settle(job, Outcome.cancelled(), None)
         self.loop.nudge()
@@ -274,7 +274,10 @@ class Consumer:
     def _take_in(self, request: ExchangeRequest, reply: ExchangeReply) -> None:
         refused = set(reply.refused)
         for settled in request.settlements:
-            job = self.held.pop(settled.id, None)
+            job = self.held.get(settled.id)
+            # A result of a lease that was lost says nothing about a later one of ours.
+            if job is not None and job.claimed.token == settled.token:
+                del self.held[settled.id]
             if settled.id in refused:
                 task = UNKNOWN_TASK if job is None else job.task
                 self._journal.note_lease_lost(settled.id, task)
@@ -304,6 +307,9 @@ class Consumer:
             self._outbox.append(Settlement(claimed.id, claimed.token, found))
             self._settle_at = 0.0
             return
+        before = self.held.get(claimed.id)
+        if before is not None and before.outcome is None:
+            self._let_go(before)  # claimed anew: the lease that we had is lost
         now = self._clock.monotonic()
         job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now)
         self.held[job.id] = job
@@ -350,10 +356,19 @@ class Consumer:
             self.starved.clear()
             self._due_at = self._clock.monotonic() + CORDONED_FOR
 
-    def _unended(self, ids: Sequence[str]) -> list[HeldJob]:
-        """Held jobs of these ids whose outcome is open: an exchange tells of the others."""
+    def _unended(self, ids: Sequence[str], tokens: Mapping[str, str]) -> list[HeldJob]:
+        """Held jobs of these ids whose outcome is open: an exchange tells of the others.
+
+        tokens: id -> lease token that was asked about; since then we may have claimed it anew
+        """
         found = [self.held[job_id] for job_id in ids if job_id in self.held]
-        return [job for job in found if job.outcome is None]
+        return [job for job in found if job.outcome is None and job.claimed.token == tokens[job.id]]
+
+    def _let_go(self, job: HeldJob) -> None:
+        """Its lease is lost: the job is not ours to run."""
+        self._journal.note_lease_lost(job.id, job.task)
+        if self._withdraw(job, Verdict.LEASE_LOST):
+            self.forget(job)
 
     def _withdraw(self, job: HeldJob, verdict: Verdict) -> bool:
         """Keep the job from running (on). True if it had not started."""

@@ -53,12 +53,15 @@ class Heartbeat:
 
     async def _tick(self) -> timedelta:
         presence = Presence(self._incarnation, self._clock.now(), self.document())
+        failed = False
         for queue, journal in self._queues:
             try:
                 await self._broker.beat(queue, presence, ttl=TTL)
             except BrokerError as error:
                 journal.note_redis_error(error, "heartbeat")
-                return self._backoff.next()
+                failed = True
+        if failed:
+            return self._backoff.next()
         self._backoff.reset()
         self._numbers.last_heartbeat_at = self._clock.now().timestamp()
         return EVERY

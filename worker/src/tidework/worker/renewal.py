@@ -6,6 +6,7 @@ ours. Renewal never waits for an exchange. It also brings back what was lost or 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -36,15 +37,22 @@ class Renewal:
         self.loop = Loop("renewal", self._tick)
 
     async def _tick(self) -> timedelta:
-        for consumer, journal in self._consumers:
-            leases = consumer.leases()
-            if not leases:
-                continue
-            try:
-                reply = await self._broker.renew(consumer.queue, self._incarnation, leases)
-            except BrokerError as error:
-                journal.note_redis_error(error, "renewal of leases")
-                return self._backoff.next()
-            consumer.on_renewed(reply)
+        # Each on its own: trouble with one queue must not cost the leases of the others.
+        async with asyncio.TaskGroup() as group:
+            renewing = [group.create_task(self._renew(*found)) for found in self._consumers]
+        if not all(task.result() for task in renewing):
+            return self._backoff.next()
         self._backoff.reset()
         return self._every
+
+    async def _renew(self, consumer: Consumer, journal: Journal) -> bool:
+        leases = consumer.leases()
+        if not leases:
+            return True
+        try:
+            reply = await self._broker.renew(consumer.queue, self._incarnation, leases)
+        except BrokerError as error:
+            journal.note_redis_error(error, "renewal of leases")
+            return False
+        consumer.on_renewed(reply, leases)
+        return True

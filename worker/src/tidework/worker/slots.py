@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -33,6 +34,8 @@ READY_PATIENCE = 300.0
 """Seconds in which a child has to be ready: a fresh one imports the application first."""
 RETIRE_PATIENCE = 5.0
 """Seconds in which a retired child has to end."""
+ORDERS_AT_ONCE = 64
+"""Children that the template is asked for at once; its socket holds some 270 orders."""
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +74,8 @@ class SlotPool:
         self._clock = clock
         self._on_child_gone = on_child_gone
         self._links: dict[int, ChildLink] = {}
+        self._ordered: set[int] = set()
+        self._to_order: deque[Slot] = deque()
         self._keys = 0
         self._open = False
         self._gone = asyncio.Event()
@@ -128,6 +133,8 @@ class SlotPool:
         if not ours:
             link.kill(verdict, job, self._clock.monotonic())
         self.dispatch.run()
+        # If nothing is left in it, its child has nothing to report that would free the slot.
+        self.on_reports(link)
         return ours
 
     def take_back_unstarted(self) -> None:
@@ -147,6 +154,9 @@ class SlotPool:
     def _start_child(self, slot: Slot) -> None:
         if not self._open or slot.link is not None:
             return
+        if len(self._ordered) >= ORDERS_AT_ONCE:
+            self._to_order.append(slot)
+            return
         self._keys += 1
         now = self._clock.monotonic()
         link = ChildLink(self._keys, slot.index, self, now)
@@ -155,11 +165,19 @@ class SlotPool:
             return
         slot.link = link
         self._links[link.key] = link
+        self._ordered.add(link.key)
         self._timer.by(now + START_PATIENCE)
+
+    def _on_answered(self, key: int) -> None:
+        """The template carried the order out, or never will."""
+        self._ordered.discard(key)
+        while self._to_order and len(self._ordered) < ORDERS_AT_ONCE:
+            self._start_child(self._to_order.popleft())
 
     def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
         """Of TemplateEvents."""
         self._links[key].on_start(pid, pidfd)
+        self._on_answered(key)
 
     def on_child_refused(self, key: int, reason: str) -> None:
         """Of TemplateEvents."""
@@ -193,6 +211,7 @@ class SlotPool:
         link.read_last()
         link.close()
         del self._links[link.key]
+        self._on_answered(link.key)
         self._settle_dead(link, code)
         self._gone.set()
         self._on_child_gone()

@@ -1,0 +1,1 @@
+"""A shop that writes e-mails: the application of this example."""

@@ -1,0 +1,1 @@
+"""CronTasks of the cluster: documents to the scheduler's registry, conditions and status back."""

@@ -1,0 +1,1 @@
+"""``kubectl tidework``: what a cluster knows of queues and CronTasks, told at a terminal."""

@@ -1,0 +1,119 @@
+"""The snapshot: CronTasks as the last leader mirrored them into Redis.
+
+For a leader that has restarted while the API server is away: it fires from here until the first
+complete list. A queue is taken whole or not at all: the scheduler forgets the record of a CronTask
+that it is not told of.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from datetime import timedelta
+
+from tidework.broker.broker import Broker
+from tidework.clock import Clock
+from tidework.errors import BrokerError, ConfigurationError, ScheduleError
+from tidework.manifests import CronTask, parse_document
+from tidework.model.identity import QueueName
+from tidework.scheduler.documents import spec_of
+from tidework.scheduler.registry import CronRegistry
+from tidework.scheduler.spec import CronSpec
+from tidework_operator.connections import Connections
+from tidework_operator.inventory import Inventory
+from tidework_operator.leadership import Election
+
+logger = logging.getLogger(__name__)
+
+WAIT_FOR_LIST = timedelta(seconds=5)
+AGAIN = timedelta(seconds=10)
+
+
+class Snapshot:
+    """``tick`` is for a Loop.
+
+    namespaces: those that the operator serves; empty = all
+    on_found:   told of each queue in Redis, with the name of its connection
+    """
+
+    def __init__(
+        self,
+        election: Election,
+        inventory: Inventory,
+        connections: Connections,
+        registry: CronRegistry,
+        clock: Clock,
+        *,
+        namespaces: Collection[str] = (),
+        on_found: Callable[[QueueName, str], None] = lambda _queue, _connection: None,
+    ) -> None:
+        self._election = election
+        self._inventory = inventory
+        self._connections = connections
+        self._registry = registry
+        self._clock = clock
+        self._namespaces = frozenset(namespaces)
+        self._on_found = on_found
+        self._tenure = 0
+        self._waiting_since: float | None = None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Does the registry hold the snapshot, read in the present lead?"""
+        return self._election.leading and self._tenure == self._election.tenure
+
+    async def tick(self) -> timedelta:
+        """Read it if it is needed; the wait until the next look."""
+        if self._inventory.complete or not self._election.leading:
+            self._waiting_since = None
+            self._tenure = 0
+            return WAIT_FOR_LIST
+        now = self._clock.monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        if now - self._waiting_since < WAIT_FOR_LIST.total_seconds():
+            return timedelta(seconds=1)
+        if self.is_fresh:
+            return AGAIN
+        await self._take()
+        return AGAIN
+
+    async def _take(self) -> None:
+        specs: list[CronSpec] = []
+        queues: list[QueueName] = []
+        for name in self._connections.names():
+            try:
+                broker = self._connections.broker(name)
+                found = await broker.queues()
+            except (BrokerError, ConfigurationError) as error:
+                logger.warning("no snapshot from Redis connection %s: %s", name, error)
+                continue
+            for queue in found:
+                if self._namespaces and queue.namespace not in self._namespaces:
+                    continue
+                self._on_found(queue, name)
+                read = await self._read(broker, queue)
+                if read:
+                    specs += read
+                    queues.append(queue)
+        if self._inventory.complete or not self._election.leading:
+            return
+        self._registry.replace(specs, queues)
+        self._tenure = self._election.tenure
+        logger.warning(
+            "the API server is away: %d CronTasks fire as they were mirrored into Redis", len(specs)
+        )
+
+    async def _read(self, broker: Broker, queue: QueueName) -> list[CronSpec]:
+        """The CronTasks of a queue; none if one of them cannot be read."""
+        now = self._clock.now()
+        specs = []
+        try:
+            for uid, document in (await broker.crontasks(queue)).items():
+                crontask = parse_document(document, file=f"snapshot of queue {queue}, {uid}")
+                assert isinstance(crontask, CronTask)
+                specs.append(spec_of(crontask, now))
+        except (BrokerError, ConfigurationError, ScheduleError) as error:
+            logger.warning("queue %s waits for the API server: %s", queue, error)
+            return []
+        return specs

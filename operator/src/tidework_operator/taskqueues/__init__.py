@@ -1,0 +1,1 @@
+"""TaskQueues: spec -> objects in the cluster, and a status that says how they fare."""

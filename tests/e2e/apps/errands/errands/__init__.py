@@ -1,0 +1,1 @@
+"""The application that the end-to-end tests run in worker pods."""

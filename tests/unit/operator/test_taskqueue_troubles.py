@@ -1,0 +1,165 @@
+"""What the operator tells of TaskQueues in trouble, and how often it writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.reconcile_rig import ReconcileRig
+from tidework_operator.cluster import Kind
+from tidework_operator.observations import ScalingReport, Trouble
+
+
+async def test_a_spec_that_cannot_be_read_leaves_what_runs_as_it_is() -> None:
+    rig = ReconcileRig()
+    await rig.round()
+    before = rig.deployment
+    rig.change(slot=3)
+    await rig.round()
+
+    status, reason, message = rig.condition()
+    assert (status, reason) == ("False", "SpecInvalid")
+    assert "spec.slot: unknown field; did you mean slots?" in message
+    assert rig.deployment == before
+    assert ("Warning", "SpecInvalid") in rig.events()
+
+
+async def test_a_missing_image_is_told() -> None:
+    rig = ReconcileRig(image=None)
+    await rig.round()
+
+    assert rig.condition()[:2] == ("False", "ImageMissing")
+    assert "name the image" in rig.condition()[2]
+    assert rig.cluster.objects(Kind.DEPLOYMENT) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (403, "Forbidden"),
+        (422, "SpecRefused"),
+        (404, "NamespaceTerminating"),
+        (500, "ApiServerTrouble"),
+    ],
+)
+async def test_what_the_api_server_refuses_is_told_and_tried_again(
+    status: int, reason: str
+) -> None:
+    rig = ReconcileRig()
+    rig.cluster.fail("apply", Kind.SERVICE_ACCOUNT, status=status)
+    await rig.round()
+    assert rig.condition()[:2] == ("False", reason)
+    assert "planted by the test" in rig.condition()[2]
+
+    await rig.round()
+    await rig.round()
+    assert rig.condition()[:2] == ("True", "ScaledToZero")
+    assert rig.events() == [("Normal", "Recovered"), ("Warning", reason)]
+
+
+async def test_the_waits_between_attempts_grow_until_the_spec_changes() -> None:
+    rig = ReconcileRig()
+    rig.cluster.fail("apply", Kind.SERVICE_ACCOUNT, status=422, times=1000)
+    for _ in range(64):
+        await rig.round()
+    attempts = len(rig.cluster.called("apply", Kind.SERVICE_ACCOUNT))
+    assert 5 <= attempts <= 8
+
+    rig.change(slots=2)
+    await rig.round()
+    assert len(rig.cluster.called("apply", Kind.SERVICE_ACCOUNT)) == attempts + 1
+
+
+async def test_one_taskqueue_in_trouble_does_not_keep_others_waiting() -> None:
+    rig = ReconcileRig()
+    other = {"metadata": {"name": "zebra", "namespace": "shop", "uid": "z"}, "spec": {"bad": 1}}
+    rig.cluster.put(Kind.TASK_QUEUE, other)
+    rig.cluster.fail("apply", Kind.SERVICE_ACCOUNT, status=500, times=100)
+    await rig.round()
+
+    emails, zebra = rig.cluster.objects(Kind.TASK_QUEUE)
+    assert emails["status"]["conditions"][0]["reason"] == "ApiServerTrouble"
+    assert zebra["status"]["conditions"][0]["reason"] == "SpecInvalid"
+
+
+async def test_pod_problems_become_conditions_and_one_event() -> None:
+    rig = ReconcileRig()
+    await rig.round()
+    state = {"waiting": {"reason": "ErrImagePull", "message": "not found"}}
+    pod = {
+        "metadata": {"name": "a", "namespace": "shop"},
+        "status": {"containerStatuses": [{"name": "worker", "image": "shop:1", "state": state}]},
+    }
+    for _ in range(30):
+        await rig.round(pod)
+
+    assert rig.condition("WorkersHealthy")[:2] == ("False", "ImagePullFailed")
+    assert rig.condition()[:2] == ("False", "ImagePullFailed")
+    assert "correct spec.image" in rig.condition()[2]
+    assert rig.events() == [("Warning", "ImagePullFailed")]
+
+
+async def test_redis_in_trouble_is_told() -> None:
+    rig = ReconcileRig()
+    await rig.round()
+    trouble = Trouble("ConnectionMissing", "the operator has no Redis connection 'fast'; add it")
+    await rig.round(redis_trouble=trouble)
+
+    assert rig.condition("RedisReachable") == ("False", trouble.reason, trouble.message)
+    assert rig.condition()[:2] == ("False", "ConnectionMissing")
+
+
+# -- writing the status ---------------------------------------------------------------------------
+
+
+async def test_a_countdown_is_not_written_every_second() -> None:
+    rig = ReconcileRig()
+    await rig.round()
+    rig.writes()
+    for second in range(30):
+        rig.scaling = ScalingReport(wanted=0, why=f"idle for {second} of 30 s")
+        await rig.round()
+
+    assert 4 <= len(rig.writes()) <= 7
+    assert rig.status["why"].startswith("idle for 2")
+
+
+async def test_a_refused_status_is_written_later() -> None:
+    rig = ReconcileRig()
+    rig.cluster.fail("patch", Kind.TASK_QUEUE, status=500, times=2)
+    await rig.round()
+    assert "status" not in rig.child(Kind.TASK_QUEUE)
+    for _ in range(5):
+        await rig.round()
+
+    assert rig.condition()[:2] == ("True", "ScaledToZero")
+
+
+async def test_an_inventory_that_is_late_does_not_make_us_write_twice() -> None:
+    rig = ReconcileRig()
+    rig.cluster.watchers.clear()
+    for _ in range(10):
+        await rig.round()
+
+    assert len(rig.cluster.called("patch", Kind.TASK_QUEUE)) <= 2
+
+
+async def test_a_status_that_somebody_overwrote_is_put_right() -> None:
+    rig = ReconcileRig()
+    await rig.round()
+    await rig.round()
+    found = rig.child(Kind.TASK_QUEUE)
+    found["status"]["conditions"] = []
+    rig.cluster.put(Kind.TASK_QUEUE, found)
+    await rig.round(seconds=31)
+
+    assert rig.condition()[:2] == ("True", "ScaledToZero")
+
+
+async def test_a_taskqueue_that_is_being_deleted_is_left_in_peace() -> None:
+    rig = ReconcileRig()
+    found = rig.child(Kind.TASK_QUEUE)
+    found["metadata"]["deletionTimestamp"] = "2026-01-05T10:00:00Z"
+    rig.cluster.put(Kind.TASK_QUEUE, found)
+    await rig.round()
+
+    assert rig.writes() == []

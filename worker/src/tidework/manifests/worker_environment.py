@@ -1,0 +1,30 @@
+"""What a TaskQueue says to its workers, as the variables that their settings are read from.
+
+The same for a local process of `tidework dev` and for a container: whoever starts the worker adds
+its name, where Redis is, and the queue's own variables beneath these, which always win.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tidework.manifests.taskqueue import TaskQueue
+
+
+def worker_environment(queue: TaskQueue) -> dict[str, str]:
+    """TIDEWORK_* variables of WorkerSettings, by name."""
+    spec = queue.spec
+    return {
+        "TIDEWORK_NAMESPACE": queue.metadata.namespace,
+        "TIDEWORK_APP": spec.app,
+        "TIDEWORK_QUEUE": json.dumps([queue.metadata.name]),
+        "TIDEWORK_SLOTS": str(spec.slots),
+        "TIDEWORK_HARD_TIMEOUT_SECONDS": str(spec.hard_timeout_seconds),
+        "TIDEWORK_MAX_GRACE_SECONDS": str(spec.max_grace_seconds),
+        "TIDEWORK_LEASE_SECONDS": str(spec.lease_seconds),
+        "TIDEWORK_RECYCLE_JOBS": str(spec.recycle.jobs),
+        "TIDEWORK_RECYCLE_MEMORY_MIB": str(spec.recycle.memory_mib),
+        "TIDEWORK_KEEP_SUCCEEDED_SECONDS": str(spec.retention.succeeded_seconds),
+        "TIDEWORK_KEEP_DEAD_SECONDS": str(spec.retention.dead_seconds),
+        "TIDEWORK_KEEP_COUNT": str(spec.retention.count),
+    }
