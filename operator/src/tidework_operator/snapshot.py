@@ -55,6 +55,7 @@ class Snapshot:
         self._namespaces = frozenset(namespaces)
         self._on_found = on_found
         self._tenure = 0
+        self._taken: dict[QueueName, list[CronSpec]] = {}
         self._waiting_since: float | None = None
 
     @property
@@ -73,14 +74,14 @@ class Snapshot:
             self._waiting_since = now
         if now - self._waiting_since < WAIT_FOR_LIST.total_seconds():
             return timedelta(seconds=1)
-        if self.is_fresh:
-            return AGAIN
+        if self._tenure != self._election.tenure:
+            self._taken.clear()
         await self._take()
         return AGAIN
 
     async def _take(self) -> None:
-        specs: list[CronSpec] = []
-        queues: list[QueueName] = []
+        """Add the queues that could not be read before; those that were stay as they are."""
+        known = len(self._taken)
         for name in self._connections.names():
             try:
                 broker = self._connections.broker(name)
@@ -92,13 +93,14 @@ class Snapshot:
                 if self._namespaces and queue.namespace not in self._namespaces:
                     continue
                 self._on_found(queue, name)
-                read = await self._read(broker, queue)
-                if read:
-                    specs += read
-                    queues.append(queue)
+                if queue not in self._taken and (read := await self._read(broker, queue)):
+                    self._taken[queue] = read
         if self._inventory.complete or not self._election.leading:
             return
-        self._registry.replace(specs, queues)
+        if self.is_fresh and len(self._taken) == known:
+            return
+        specs = [spec for each in self._taken.values() for spec in each]
+        self._registry.replace(specs, self._taken)
         self._tenure = self._election.tenure
         logger.warning(
             "the API server is away: %d CronTasks fire as they were mirrored into Redis", len(specs)

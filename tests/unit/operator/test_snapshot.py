@@ -138,8 +138,12 @@ async def test_a_redis_that_is_away_leaves_its_queues_out(bench: Bench, method: 
     await bench.election.tick()
 
     await bench.wait()
-
     assert bench.names() == ["c"]
+
+    bench.flaky["cache"].away = True
+    await bench.snapshot.tick()
+
+    assert bench.names() == ["a", "b", "c"]
 
 
 async def test_other_namespaces_are_not_ours(tmp_path: Path) -> None:

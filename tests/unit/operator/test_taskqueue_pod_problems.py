@@ -120,6 +120,20 @@ def test_another_missing_reference() -> None:
     assert 'secret "smtp" not found; create what is missing' in found.message
 
 
+def test_an_image_that_would_run_as_root() -> None:
+    said = (
+        "container has runAsNonRoot and image will run as root "
+        '(pod: "tw-emails-1_shop(55942b17-5c35-446b-88ec-626303a59fc8)", container: worker)'
+    )
+    found = problem(pod("a", waiting("CreateContainerConfigError", said)))
+
+    assert found == Trouble(
+        "ImageRunsAsRoot",
+        "1 of 1 pods: container has runAsNonRoot and image will run as root; give the image a "
+        "numeric USER other than 0, or set runAsUser in spec.template.spec.securityContext",
+    )
+
+
 def test_a_worker_that_cannot_start_as_configured_says_why() -> None:
     line = json.dumps({"ts": "2026-01-05T10:00:00", "event": "no module named shop", "pid": 7})
     found = problem(pod("a", crashed(2, f"starting\n{line}\n")))

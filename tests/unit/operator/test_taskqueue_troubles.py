@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.reconcile_rig import ReconcileRig
-from tidework_operator.cluster import Kind
+from tidework_operator.cluster import ClusterError, Kind
 from tidework_operator.observations import ScalingReport, Trouble
+from tidework_operator.taskqueues.objects import trouble_of
 
 
 async def test_a_spec_that_cannot_be_read_leaves_what_runs_as_it_is() -> None:
@@ -37,7 +38,7 @@ async def test_a_missing_image_is_told() -> None:
     [
         (403, "Forbidden"),
         (422, "SpecRefused"),
-        (404, "NamespaceTerminating"),
+        (404, "ApiServerTrouble"),
         (500, "ApiServerTrouble"),
     ],
 )
@@ -54,6 +55,30 @@ async def test_what_the_api_server_refuses_is_told_and_tried_again(
     await rig.round()
     assert rig.condition()[:2] == ("True", "ScaledToZero")
     assert rig.events() == [("Normal", "Recovered"), ("Warning", reason)]
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "reason"),
+    [
+        (
+            403,
+            "unable to create in namespace shop because it is being terminated",
+            "NamespaceTerminating",
+        ),
+        (404, 'namespaces "shop" not found', "NamespaceTerminating"),
+        (403, "exceeded quota: small, requested: count/deployments.apps=1", "QuotaExceeded"),
+        (403, 'User "operator" cannot patch resource "deployments"', "Forbidden"),
+        (400, "strict decoding error", "SpecRefused"),
+        (0, "connection refused", "ApiServerTrouble"),
+    ],
+)
+def test_answers_of_the_api_server_are_told_by_what_mends_them(
+    status: int, said: str, reason: str
+) -> None:
+    trouble = trouble_of(ClusterError("PATCH deployments shop/tw-emails", status, said))
+
+    assert trouble.reason == reason
+    assert said in trouble.message
 
 
 async def test_the_waits_between_attempts_grow_until_the_spec_changes() -> None:

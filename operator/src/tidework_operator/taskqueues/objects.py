@@ -146,7 +146,7 @@ class WorkerObjects:
 def trouble_of(error: ClusterError) -> Trouble:
     """What an answer of the API server means for whoever wrote the TaskQueue."""
     said = error.reason
-    if error.status in (403, 404) and ("being terminated" in said or error.status == 404):
+    if "being terminated" in said or (error.status == 404 and said.startswith("namespaces ")):
         return Trouble("NamespaceTerminating", f"the namespace is going away: {said}")
     if error.is_forbidden and "quota" in said:
         return Trouble("QuotaExceeded", f"{said}; raise the ResourceQuota of the namespace")

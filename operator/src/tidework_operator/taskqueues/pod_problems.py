@@ -114,6 +114,12 @@ def _config(pod: Object, connection: str) -> Trouble | None:
             f"{namespace} create secret generic {secret} "
             f"--from-literal={REDIS_SECRET_KEY}=redis://USER:PASSWORD@HOST:PORT/DB",
         )
+    if "runAsNonRoot" in said:
+        return Trouble(
+            "ImageRunsAsRoot",
+            f"{said}; give the image a numeric USER other than 0, or set runAsUser in "
+            "spec.template.spec.securityContext",
+        )
     return Trouble(
         "ContainerConfigError",
         f"{said}; create what is missing, or mend spec.env and spec.template",
@@ -253,4 +259,5 @@ def _said(text: str | None) -> str:
     words = " ".join((text or "").split())
     words = re.sub(r"^Back-off pulling image \S+?: (ErrImagePull: )?", "", words)
     words = re.sub(r'^pods "[^"]*" is forbidden: ', "", words)
+    words = re.sub(r' \(pod: "[^"]*", container: [^)]*\)', "", words)
     return words if len(words) <= _LONGEST_SAYING else f"{words[: _LONGEST_SAYING - 3]}..."

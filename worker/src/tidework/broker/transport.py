@@ -203,8 +203,13 @@ class AsyncTransport(_Door):
             except NoScriptError:
                 return await self._execute("EVAL", script.text, len(keys), *keys, *argv)
 
-    async def _execute(self, *words: Value) -> Any:
-        return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]
+    async def _execute(self, *words: Value, client: redis.asyncio.Redis | None = None) -> Any:
+        client = client or self._client
+        try:
+            return await client.execute_command(*words)  # type: ignore[no-untyped-call]
+        except ReadOnlyError:
+            await _leave(client)
+            raise
 
     async def run_all(self, calls: Sequence[Call]) -> list[Any]:
         with self.translated():
@@ -223,6 +228,8 @@ class AsyncTransport(_Door):
         for script, keys, argv in calls:
             pipe.execute_command("EVALSHA", script.sha, len(keys), *keys, *argv)
         results: list[Any] = await pipe.execute(raise_on_error=False)
+        if any(isinstance(found, ReadOnlyError) for found in results):
+            await _leave(self._client)
         return results
 
     async def command(self, *words: Value) -> Any:
@@ -240,7 +247,7 @@ class AsyncTransport(_Door):
                 # The socket outlasts the block: Redis answers late rather than never.
                 self._blocking = self._connect(seconds + REPLY_TIMEOUT_S)
             words: tuple[Value, ...] = ("BLMOVE", source, target, "RIGHT", "RIGHT", seconds)
-            found: bytes | None = await self._blocking.execute_command(*words)  # type: ignore[no-untyped-call]
+            found: bytes | None = await self._execute(*words, client=self._blocking)
             return found
 
     async def pause(self, seconds: float) -> None:
@@ -289,7 +296,11 @@ class BlockingTransport(_Door):
                 return self._execute("EVAL", script.text, len(keys), *keys, *argv)
 
     def _execute(self, *words: Value) -> Any:
-        return self._client.execute_command(*words)  # type: ignore[no-untyped-call]
+        try:
+            return self._client.execute_command(*words)  # type: ignore[no-untyped-call]
+        except ReadOnlyError:
+            self._client.connection_pool.disconnect(inuse_connections=False)
+            raise
 
     async def run_all(self, calls: Sequence[Call]) -> list[Any]:
         return [await self.run(call) for call in calls]
@@ -309,6 +320,11 @@ class BlockingTransport(_Door):
     async def close(self) -> None:
         self._client.close()
         self._checked = False
+
+
+async def _leave(client: redis.asyncio.Redis) -> None:
+    """Give up connections to a demoted primary: the address may lead to the new one by now."""
+    await client.connection_pool.disconnect(inuse_connections=False)
 
 
 def _raise_first(results: Sequence[Any]) -> None:
