@@ -209,6 +209,21 @@ async def test_replace_holds_the_new_run_until_the_old_one_ended(kit: Kit, end: 
     assert (record.held, record.active) == ("", (held_id,))
 
 
+async def test_a_held_run_outlives_its_crontask(kit: Kit) -> None:
+    policy = ConcurrencyPolicy.REPLACE
+    await kit.broker.put_crontasks(kit.queue, 1, {UID: b"{}"})
+    await admit(kit)
+    await decide(kit, fire(START + 60, policy=policy))
+    claimed = (await kit.exchange(want=1)).claimed[0]
+    await decide(kit, fire(START + 120, policy=policy))
+    await kit.broker.put_crontasks(kit.queue, 1, {})
+    assert await kit.broker.cron_record(kit.queue, UID) is None
+    reply = await kit.exchange(
+        Settlement(claimed.id, claimed.token, Outcome.cancelled()), want=5, worker="w1"
+    )
+    assert [c.id for c in reply.claimed] == [fire_id(UID, START + 120)]
+
+
 async def test_max_runs(kit: Kit) -> None:
     await admit(kit)
     assert await decide(kit, fire(START + 60, max_runs=1)) == [Verdict.ENQUEUED]
@@ -260,3 +275,17 @@ async def test_presence_comes_and_goes(kit: Kit) -> None:
     await kit.let_pass(ttl * 1.5)
     await kit.broker.beat(kit.queue, Presence("w3", seen_at=SEEN), ttl=ttl)
     assert [p.incarnation for p in await kit.broker.workers(kit.queue)] == ["w3"]
+
+
+async def test_a_request_that_arrives_after_its_worker_left_claims_nothing(kit: Kit) -> None:
+    presence = Presence("w1", seen_at=SEEN)
+    await kit.broker.beat(kit.queue, presence, ttl=timedelta(seconds=30))
+    await kit.exchange(want=1, sequence=1)
+    await kit.broker.leave(kit.queue, "w1")
+    await kit.put(Job("a", "t", {}))
+    assert await kit.broker.workers(kit.queue) == ()
+
+    late = await kit.exchange(want=1, sequence=1)
+
+    assert late.claimed == ()
+    assert [c.id for c in (await kit.exchange(want=1, worker="w2")).claimed] == ["a"]

@@ -242,6 +242,16 @@ async def test_a_resent_exchange_gets_the_same_reply_and_acts_once(kit: Kit) -> 
     assert stats.counters["succeeded"] == 1
 
 
+async def test_a_resent_exchange_gets_whole_leases(kit: Kit) -> None:
+    await kit.put(job("a"))
+    await kit.exchange(want=1, sequence=1)
+    await kit.let_pass(LEASE * 0.8)
+    assert len((await kit.exchange(want=1, sequence=1)).claimed) == 1
+    await kit.let_pass(LEASE * 0.3)
+    assert (await kit.broker.upkeep(kit.queue)).reaped == 0
+    assert await state_of(kit, "a") is JobState.RUNNING
+
+
 async def test_a_late_request_is_refused(kit: Kit) -> None:
     await kit.put(job("a"), job("b"))
     await kit.exchange(want=1, sequence=7)

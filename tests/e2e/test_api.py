@@ -12,7 +12,7 @@ from tests.e2e.rig.images import ROOT
 from tests.e2e.support.documents import cron_task, task_queue
 from tests.e2e.support.installation import Installation
 
-pytestmark = pytest.mark.expected_seconds(60)
+pytestmark = pytest.mark.expected_seconds(45)
 
 DATA = ROOT / "tests/data/crd"
 ACCEPTED = sorted((DATA / "accepted").glob("*.yaml"))

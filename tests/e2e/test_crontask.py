@@ -8,7 +8,7 @@ from tests.e2e.support.documents import cron_task, task_queue
 from tests.e2e.support.errands import Errands
 from tests.e2e.support.workspace import Workspace
 
-pytestmark = pytest.mark.expected_seconds(75)
+pytestmark = pytest.mark.expected_seconds(45)
 
 
 def test_its_job_runs_in_a_pod_and_its_result_is_read_back(

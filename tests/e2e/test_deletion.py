@@ -12,7 +12,7 @@ from tests.e2e.support.errands import Errands
 from tests.e2e.support.installation import Installation
 from tests.e2e.support.workspace import Workspace, open_workspace
 
-pytestmark = pytest.mark.expected_seconds(90)
+pytestmark = pytest.mark.expected_seconds(100)
 
 KINDS = "taskqueues,crontasks,deployments,serviceaccounts,poddisruptionbudgets,networkpolicies,pods"
 CHILDREN = {"Deployment", "ServiceAccount", "PodDisruptionBudget", "NetworkPolicy", "Pod"}

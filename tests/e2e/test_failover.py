@@ -14,7 +14,7 @@ from tests.e2e.support.installation import NAMESPACE, OPERATOR
 from tests.e2e.support.workspace import Workspace
 from tidework import JobState
 
-pytestmark = pytest.mark.expected_seconds(90)
+pytestmark = pytest.mark.expected_seconds(75)
 
 FREEZE = "kill -STOP $(cat /proc/1/task/1/children)"
 

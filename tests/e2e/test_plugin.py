@@ -9,7 +9,7 @@ from tests.e2e.support.documents import cron_task, task_queue
 from tests.e2e.support.errands import Errands
 from tests.e2e.support.workspace import Workspace
 
-pytestmark = pytest.mark.expected_seconds(60)
+pytestmark = pytest.mark.expected_seconds(35)
 
 
 def test_get_why_and_run(workspace: Workspace, errands: Errands) -> None:

@@ -13,7 +13,7 @@ from tests.e2e.support.store import open_store
 from tests.e2e.support.workspace import Workspace
 from tidework import JobState
 
-pytestmark = pytest.mark.expected_seconds(150)
+pytestmark = pytest.mark.expected_seconds(100)
 
 SHORT = 480
 LONG = 20

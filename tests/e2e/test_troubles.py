@@ -18,7 +18,7 @@ from tests.e2e.support.errands import Errands
 from tests.e2e.support.installation import Installation
 from tests.e2e.support.workspace import Workspace, open_workspace
 
-pytestmark = pytest.mark.expected_seconds(120)
+pytestmark = pytest.mark.expected_seconds(80)
 
 NOWHERE = "registry.invalid/errands:1"
 

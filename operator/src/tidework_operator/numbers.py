@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tidework.maintenance.upkeep import UpkeepCounters
 from tidework.model.fire import Verdict
-from tidework.model.identity import QueueName
+from tidework.model.identity import QueueName, is_dns_label
 from tidework.scheduler.counters import LATENESS_BOUNDS, SchedulerCounters
 from tidework_operator.cluster import Kind
 from tidework_operator.inventory import KINDS, Inventory
@@ -47,6 +47,8 @@ def read_numbers(parts: Parts) -> Iterator[Reading]:
         yield Number("round_seconds", "Time spent in rounds", loop.seconds, which, is_sum=True)
     yield from _fires(parts.scheduler)
     yield from _upkeep(parts.upkeep)
+    wrong = parts.observations.wrong_victims
+    yield Number("wrong_victims", "Pods taken instead of marked ones", wrong, is_sum=True)
     yield from _replicas(parts)
 
 
@@ -103,6 +105,8 @@ def _replicas(parts: Parts) -> Iterator[Reading]:
         return
     for found in parts.inventory.objects(Kind.TASK_QUEUE):
         metadata = found["metadata"]
+        if not is_dns_label(metadata["name"]):
+            continue
         queue = QueueName(metadata["namespace"], metadata["name"])
         seen = parts.observations.get(queue)
         if seen is None:

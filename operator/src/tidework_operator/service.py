@@ -79,15 +79,7 @@ class OperatorService:
         self._stopping = asyncio.Event()
         self._events = Events(cluster, clock, instance=settings.identity)
         self._broker = broker_of_queues(self.connections, self.queues.connection)
-        self.election = Election(
-            cluster,
-            clock,
-            namespace=settings.lease_namespace,
-            name=settings.lease_name,
-            identity=settings.identity,
-            marker=settings.state_dir / LEADER_MARKER if settings.state_dir else None,
-            on_change=self._on_lead,
-        )
+        self.election = self._make_election()
         self.leadership = ClusterLeadership(
             self.election,
             self._broker,
@@ -108,23 +100,18 @@ class OperatorService:
         self.scheduler = Scheduler(self._broker, clock, self.registry, terms)
         self.upkeep = Upkeep(self._broker, self._queues_to_keep)
         self.leading = self._make_leading()
+        parts = self._parts(version)
         self.health = OperatorHealth(
-            clock,
-            waits_for=self._waits_for,
-            readings=lambda: read_numbers(parts),
-        )
-        parts = Parts(
-            version=version,
-            inventory=self.inventory,
-            election=self.election,
-            leadership=self.leadership,
-            scheduler=self.scheduler.counters,
-            upkeep=self.upkeep.counters,
-            observations=self.observations,
-            loops=self.leading,
+            clock, waits_for=self._waits_for, readings=lambda: read_numbers(parts)
         )
         self._make_loops(
-            Watch(self.inventory, access, settings.namespaces, take_signals=take_signals)
+            Watch(
+                self.inventory,
+                access,
+                settings.namespaces,
+                take_signals=take_signals,
+                on_end=self._on_watch_end,
+            )
         )
         self.inventory.subscribe(self._on_change)
         self.registry.subscribe(self._on_crontasks)
@@ -153,6 +140,30 @@ class OperatorService:
             await self._give_back()
 
     # -- parts --------------------------------------------------------------------------------
+
+    def _make_election(self) -> Election:
+        settings = self._settings
+        return Election(
+            self._cluster,
+            self._clock,
+            namespace=settings.lease_namespace,
+            name=settings.lease_name,
+            identity=settings.identity,
+            marker=settings.state_dir / LEADER_MARKER if settings.state_dir else None,
+            on_change=self._on_lead,
+        )
+
+    def _parts(self, version: str) -> Parts:
+        return Parts(
+            version=version,
+            inventory=self.inventory,
+            election=self.election,
+            leadership=self.leadership,
+            scheduler=self.scheduler.counters,
+            upkeep=self.upkeep.counters,
+            observations=self.observations,
+            loops=self.leading,
+        )
 
     def _make_leading(self) -> dict[str, WhileLeading]:
         parts: dict[str, Callable[[], Ticker]] = {
@@ -210,10 +221,7 @@ class OperatorService:
             Loop("snapshot", self.snapshot.tick, tolerates=TROUBLE),
         )
         self._lists = Loop("relist", self._relist.tick)
-        self._readers = (
-            Loop("watch", watch.tick),
-            self._lists,
-        )
+        self._readers = (Loop("watch", watch.tick), self._lists)
         self._raises = Loop("terms", self.leadership.tick, tolerates=TROUBLE)
         self._looks = Loop("lease", self.election.tick, tolerates=TROUBLE)
         self._leaders = (self._raises, self._looks)

@@ -120,3 +120,39 @@ async def test_a_document_survives_the_death_of_its_taker(
     assert await other.stranded(QUEUE, 10) == (b'{"task":"t"}',)
     assert (await other.stats(QUEUE)).inbox == 1
     await other.close()
+
+
+async def test_tombstones_are_removed_in_bounded_numbers(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    await broker.open_queue(QUEUE)
+    key = f"tw1:{{{QUEUE}}}:tombstones"
+    with server.client() as client:
+        client.zadd(key, {f"j{i}": 1 + i for i in range(5000)})
+        await broker.upkeep(QUEUE)
+        assert 0 < client.zcard(key) <= 4000
+        for _ in range(5):
+            await broker.upkeep(QUEUE)
+        assert client.zcard(key) == 0
+
+
+async def test_a_clock_that_is_set_back_does_not_keep_the_jobs_of_the_dead(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    await claim(broker, 1)
+    hour = 3_600_000
+    tag = f"tw1:{{{QUEUE}}}"
+    with server.client() as client:
+        # As if all of this had been written by a clock that went an hour ahead of this one.
+        client.hincrby(f"{tag}:guard", "seen", hour)
+        client.hset(f"{tag}:guard", "hold", int(client.hget(f"{tag}:guard", "seen") or 0))
+        client.zincrby(f"{tag}:leases", hour, "j0")
+
+    assert (await broker.upkeep(QUEUE)).reaped == 0, "it has its lease still"
+    async with asyncio.timeout(20):
+        while (await broker.upkeep(QUEUE)).reaped == 0:
+            await asyncio.sleep(0.05)
+
+    record = await broker.get_job(QUEUE, "j0")
+    assert record is not None
+    assert (record.state, record.losses) == (JobState.READY, 1)

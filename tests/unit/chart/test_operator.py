@@ -26,8 +26,8 @@ RIGHTS = {
     "/serviceaccounts": {"get", "list", "create", "patch"},
     "policy/poddisruptionbudgets": {"get", "list", "create", "patch"},
     "networking.k8s.io/networkpolicies": {"get", "list", "create", "patch"},
-    "/events": {"create", "patch"},
-    "events.k8s.io/events": {"create", "patch"},
+    "/events": {"get", "create", "patch"},
+    "events.k8s.io/events": {"get", "create", "patch"},
 }
 
 

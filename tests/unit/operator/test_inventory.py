@@ -270,3 +270,15 @@ async def test_a_watch_that_tells_late_is_not_called_silent() -> None:
     await bench.relist.tick()
 
     assert bench.silences == 0
+
+
+async def test_a_watch_that_begins_anew_by_itself_is_not_called_silent() -> None:
+    bench = Bench()
+    await bench.settle()
+    bench.cluster.put(QUEUE, taskqueue("emails"))
+    await bench.relist.tick()
+
+    bench.relist.hasten()
+    await bench.settle()
+
+    assert bench.silences == 0

@@ -212,6 +212,7 @@ async def test_a_lead_lost_while_a_term_is_raised_gives_none() -> None:
     await leader.terms.tick()
 
     assert leader.terms.led == frozenset()
+    assert leader.changes == 0
 
 
 async def test_a_new_lead_raises_all_terms_anew() -> None:

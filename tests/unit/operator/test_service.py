@@ -19,7 +19,7 @@ from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework_operator.cluster import Kind, Object
-from tidework_operator.service import LEADER_MARKER, OperatorService
+from tidework_operator.service import LEADER_MARKER, FreshTerms, OperatorService
 from tidework_operator.settings import OperatorSettings
 
 QUEUE = QueueName("shop", "emails")
@@ -256,3 +256,45 @@ async def test_bounds_that_nobody_has_said_prune_nothing(room: Room) -> None:
         await until(lambda: service.inventory.objects(Kind.CRON_TASK))
         service.leadership._terms[QUEUE] = 1
         assert service._queues_to_keep() == []
+
+
+class SomeTerms:
+    """Leads everything under term 7."""
+
+    def __init__(self) -> None:
+        self.refused: list[tuple[QueueName, int]] = []
+
+    def term(self, queue: QueueName) -> int | None:
+        return 7
+
+    def refuse(self, queue: QueueName, term: int) -> None:
+        self.refused.append((queue, term))
+
+
+def test_nothing_fires_before_the_crontasks_were_read_in_this_lead() -> None:
+    read = False
+    terms = SomeTerms()
+    fresh = FreshTerms(terms, lambda: read)
+    assert fresh.term(QUEUE) is None
+
+    read = True
+    assert fresh.term(QUEUE) == 7
+    fresh.refuse(QUEUE, 7)
+
+    assert terms.refused == [(QUEUE, 7)]
+
+
+async def test_what_was_read_in_an_earlier_lead_does_not_count(room: Room) -> None:
+    service = room.replica("a")
+    assert not service._knows_crontasks()
+    await service.election.tick()
+    await service._relist.tick()
+    await service.leading["crontasks"].tick()
+    assert service._knows_crontasks()
+
+    await service.election.release()
+    assert not service._knows_crontasks()
+    await service.election.tick()
+
+    assert not service._knows_crontasks()
+    assert service.scheduler._terms.term(QUEUE) is None

@@ -164,6 +164,7 @@ async def test_it_is_taken_once_per_lead(bench: Bench) -> None:
 
     await bench.wait()
     assert bench.registry.version == version
+    assert bench.flaky["default"].calls.count("crontasks") == 1
     await bench.election.release()
     assert not bench.snapshot.is_fresh
     await bench.election.tick()

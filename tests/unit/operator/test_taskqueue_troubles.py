@@ -69,6 +69,7 @@ async def test_what_the_api_server_refuses_is_told_and_tried_again(
         (403, "exceeded quota: small, requested: count/deployments.apps=1", "QuotaExceeded"),
         (403, 'User "operator" cannot patch resource "deployments"', "Forbidden"),
         (400, "strict decoding error", "SpecRefused"),
+        (500, "failed to create typed patch object: .spec: field not declared", "SpecRefused"),
         (0, "connection refused", "ApiServerTrouble"),
     ],
 )

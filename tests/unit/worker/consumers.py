@@ -55,7 +55,7 @@ class Bench(PoolBench):
         self.broker = UnsteadyBroker(lease)
         self.numbers = WorkerNumbers("0", slots)
         self.journal = Journal("q", self.numbers, self.clock)
-        facts = WorkerFacts("w.1", {"t": TaskSpec("t", "q")}, 600.0, 600.0)
+        facts = WorkerFacts("w.1", {"t": TaskSpec("t", "q")}, 600.0, 600.0, lease)
         self.pool.dispatch.sources.clear()
         self.pool.dispatch._grants.clear()
         self.consumer = Consumer(QUEUE, 0, self.broker, self.pool, facts, self.journal, self.clock)

@@ -101,3 +101,15 @@ def test_an_unreadable_envelope_is_buried(body: bytes) -> None:
 @pytest.mark.parametrize("task", [None, 7, ["plain"], {}])
 def test_a_task_that_is_no_name_is_unknown(task: object) -> None:
     assert outcome(claimed(task=task)).kind is OutcomeKind.RELEASE
+
+
+def test_a_job_that_was_given_back_beyond_the_cap_ends_with_its_attempts() -> None:
+    body = json.dumps({"task": "plain", "created_at": NOW, "max_attempts": 2}).encode()
+
+    assert isinstance(judge(ClaimedJob("j", "token", 2, 30, 0, 21, body)), Admission)
+    found = outcome(ClaimedJob("j", "token", 3, 30, 0, 22, body))
+
+    assert found.kind is OutcomeKind.BURY
+    error = JobError.decode(found.detail)
+    assert error.cause == "released"
+    assert error.message == "given back 22 times, and all 2 attempts are used up"

@@ -18,7 +18,7 @@ from tidework.model.current import current_job, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker.execution import RESULT_LIMIT, Execution
+from tidework.worker.execution import LONGEST_DELAY, RESULT_LIMIT, Execution
 from tidework.worker.frames import JobFrame
 
 QUEUE = QueueName("ns", "emails")
@@ -227,3 +227,10 @@ def test_success_is_logged_with_the_jobs_fields(caplog: pytest.LogCaptureFixture
 
     assert [record.message for record in caplog.records] == ["job succeeded"]
     assert fields == [{"job_id": "j1", "task": "t", "queue": "emails", "attempt": 1}]
+
+
+def test_an_absurd_delay_is_bounded() -> None:
+    def fail_for_ever() -> None:
+        raise Retry("later", delay=timedelta.max)
+
+    assert run(fail_for_ever).delay == LONGEST_DELAY

@@ -140,3 +140,24 @@ async def test_a_full_redis_leaves_documents_where_they_are(
     full = False
 
     await bench.wait_sent(1)
+
+
+async def test_work_is_found_while_nobody_may_wait_at_the_inbox(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full server refuses BLMOVE, and still lets jobs be given back, reaped and claimed."""
+    await until(bench.consumer.starved.is_set)
+
+    async def refuse(*_: object) -> bytes | None:
+        raise BrokerFullError("full")
+
+    monkeypatch.setattr(bench.broker, "wait_for_document", refuse)
+    # Whoever waits already is let go, without a word.
+    bench.tasks[1].cancel()
+    await asyncio.gather(bench.tasks[1], return_exceptions=True)
+    bench.tasks[1] = asyncio.ensure_future(bench.inbox.watch.run())
+    bench.consumer._due_at = None
+
+    await bench.enqueue("a")
+
+    await bench.wait_sent(1)

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.worker.consumers import QUEUE, Bench, until
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
-from tidework.model.lease import RenewReply
+from tidework.model.lease import ExchangeReply, ExchangeRequest, RenewReply
 from tidework.model.outcome import Outcome
 from tidework.worker import consumer as consumer_module
 
@@ -122,5 +122,41 @@ async def test_a_cordon_that_ends_while_no_slot_is_free_is_noticed(
 
         await bench.wait_sent(1)
         assert (await bench.job("a")).state is JobState.RUNNING
+    finally:
+        await bench.stop()
+
+
+async def test_a_reply_older_than_a_lease_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As after SIGSTOP between the request and its reply: others may have the jobs by now."""
+    lease = timedelta(milliseconds=200)
+    bench = Bench(lease=lease)
+    exchange = bench.broker.exchange
+    claimed_once = asyncio.Event()
+    go_on = asyncio.Event()
+
+    async def late(queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
+        reply = await exchange(queue, request)
+        if reply.claimed and not claimed_once.is_set():
+            claimed_once.set()
+            await go_on.wait()
+        return reply
+
+    monkeypatch.setattr(bench.broker, "exchange", late)
+    await bench.enqueue("a")
+    bench.start()
+    try:
+        await asyncio.wait_for(claimed_once.wait(), 10)
+        await asyncio.sleep(lease.total_seconds() * 1.2)
+        taken = await exchange(QUEUE, ExchangeRequest("other.1", 1, 1))
+        assert [found.id for found in taken.claimed] == ["a"]
+        asked = len(bench.broker.requests)
+        go_on.set()
+        await until(lambda: len(bench.broker.requests) > asked)
+        await until(lambda: bench.consumer._under_way is None)
+
+        assert bench.child.jobs() == []
+        assert bench.consumer.held == {}
     finally:
         await bench.stop()

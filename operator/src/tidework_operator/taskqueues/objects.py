@@ -156,7 +156,8 @@ def trouble_of(error: ClusterError) -> Trouble:
             f"the API server refuses ({error.doing}: {said}); the operator's role (chart) or an "
             "admission policy of the cluster has to allow it",
         )
-    if error.status in (400, 422):
+    if error.status in (400, 422) or "typed patch object" in said:
+        # Server-side apply answers 500 to a field that the schema does not have.
         return Trouble("SpecRefused", f"the API server refuses what the spec asks for: {said}")
     return Trouble("ApiServerTrouble", f"{error}; it is tried again")
 

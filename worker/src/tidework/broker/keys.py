@@ -20,8 +20,8 @@ number in the prefix is the layout version.
     services    hash   task -> moving average of its seconds
     guard       hash   run id of the server, last sign of life, time until which nobody reaps
     draining    zset   incarnation of a cordoned worker, by the ms until which it is
-    replies     hash   incarnation -> last sequence and its reply; dropped with the presence
-    presence    hash   incarnation -> JSON;  seen: zset of the same by last beat, ms
+    replies     hash   incarnation -> last sequence and its reply; dropped with seen
+    presence    hash   incarnation -> JSON, until it left;  seen: zset of the same by last beat, ms
     term        string number of the current leadership
     leader      string holder, with expiry (only without Kubernetes)
     crontasks   hash   CronTask uid -> JSON document (mirror)

@@ -166,7 +166,10 @@ class MemoryBroker:
                 f"exchange {request.sequence} of {request.incarnation} came after {last}"
             )
         if request.sequence == last and reply is not None:
-            return replace(reply, claimed=tuple(c for c in reply.claimed if state.holds(c)))
+            claimed = tuple(c for c in reply.claimed if state.holds(c))
+            for found in claimed:
+                state.entries[found.id].lease_ms = state.now + state.lease_ms
+            return replace(reply, claimed=claimed)
         may_reap = state.stamp()
         if request.woken and MARKER in state.intake:
             state.intake.remove(MARKER)
@@ -229,8 +232,8 @@ class MemoryBroker:
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         state = self._open(queue)
+        # Its last reply stays: a request of it that was sent twice may still be on its way.
         state.presence.pop(incarnation, None)
-        state.replies.pop(incarnation, None)
 
     async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
         found = self._open(queue).presence

@@ -135,6 +135,11 @@ class QueueState:
 
     def stamp(self) -> bool:
         """Note that the store lives; False while reaping has to stand still after a pause."""
+        if self.now < self._seen_ms:  # the clock was set back: leases keep what they had left
+            back = self._seen_ms - self.now
+            self._hold_until -= back
+            for entry in self.in_state(JobState.RUNNING):
+                entry.lease_ms -= back
         if self._seen_ms and self.now - self._seen_ms > max(self.lease_ms // 2, SHORTEST_GAP_MS):
             self._hold_until = self.now + self.lease_ms
         self._seen_ms = self.now

@@ -57,6 +57,7 @@ class LocalWorkers:
         self._count = 0
         self._failures = 0
         self._not_before = 0.0
+        self._not_started: list[WorkerExit] = []
         self._generation = 0
         self._queue = queue
         self._folder = folder
@@ -103,15 +104,17 @@ class LocalWorkers:
         serving = self._serving()
         if replicas > len(serving) and time.monotonic() >= self._not_before:
             for _ in range(replicas - len(serving)):
-                self._start()
+                if not self._start():
+                    break
         working = {_worker_of(incarnation) for incarnation in busy}
         idle = [worker for worker in reversed(serving) if worker.name not in working]
         for worker in idle[: max(0, len(serving) - replicas)]:
             self._drain(worker)
 
     def reap(self) -> list[WorkerExit]:
-        """Forget ended processes; those that were not told to end are returned."""
-        exits = []
+        """Forget ended processes; those that were not told to end are returned, and those that
+        could not be started."""
+        exits, self._not_started = self._not_started, []
         for worker in list(self._workers):
             code = worker.process.poll()
             if code is None:
@@ -121,11 +124,14 @@ class LocalWorkers:
                 continue
             if time.monotonic() - worker.started > STEADY_S:
                 self._failures = 0
-            wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**self._failures)
-            self._failures += 1
-            self._not_before = time.monotonic() + wait
-            exits.append(WorkerExit(worker.name, _cause(code), wait))
+            exits.append(self._failed(worker.name, _cause(code)))
         return exits
+
+    def _failed(self, name: str, cause: str) -> WorkerExit:
+        wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** min(self._failures, 10))
+        self._failures += 1
+        self._not_before = time.monotonic() + wait
+        return WorkerExit(name, cause, wait)
 
     def drain_all(self) -> None:
         """Have all end after what they run."""
@@ -154,18 +160,23 @@ class LocalWorkers:
         worker.draining = True
         worker.process.send_signal(signal.SIGTERM)
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
         self._count += 1
         name = f"dev-{os.getpid()}-{self._queue.metadata.name}-{self._count}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tidework.worker"],
-            cwd=self._folder,
-            env=self._environment(name),
-            stdin=subprocess.DEVNULL,
-            # Its own session: Ctrl-C reaches `tidework dev` alone, which drains in order.
-            start_new_session=True,
-        )
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tidework.worker"],
+                cwd=self._folder,
+                env=self._environment(name),
+                stdin=subprocess.DEVNULL,
+                # Its own session: Ctrl-C reaches `tidework dev` alone, which drains in order.
+                start_new_session=True,
+            )
+        except OSError as error:  # its folder is gone, or the system gives no more processes
+            self._not_started.append(self._failed(name, f"it cannot be started: {error}"))
+            return False
         self._workers.append(LocalWorker(name, process, self._generation, time.monotonic()))
+        return True
 
     def _environment(self, name: str) -> dict[str, str]:
         own = {"TIDEWORK_PARENT_PID": str(os.getpid()), "TIDEWORK_WORKER_NAME": name}

@@ -10,7 +10,10 @@ class Bury(Exception):  # noqa: N818 - an instruction of the task's author, not 
 
 
 class Retry(Exception):  # noqa: N818 - an instruction of the task's author, not an error
-    """Count this attempt as failed and run again after ``delay`` (None: the task's policy)."""
+    """Count this attempt as failed and run again after ``delay``, ten years at most.
+
+    None: the wait of the task's policy.
+    """
 
     def __init__(self, reason: str = "", *, delay: timedelta | None = None) -> None:
         super().__init__(reason)

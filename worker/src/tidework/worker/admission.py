@@ -64,10 +64,13 @@ def admit(
         bounds.append(spec.timeout.total_seconds())
     if (own := _number(envelope, "timeout")) is not None:
         bounds.append(own)
-    attempts = _number(envelope, "max_attempts")
-    return Admission(
-        spec, min(bounds), spec.retry.max_attempts if attempts is None else int(attempts)
-    )
+    own_attempts = _number(envelope, "max_attempts")
+    attempts = spec.retry.max_attempts if own_attempts is None else int(own_attempts)
+    if claimed.releases and claimed.attempt > attempts:
+        # Releases beyond the queue's cap count as attempts: nothing circles for ever.
+        reason = f"given back {claimed.releases} times, and all {attempts} attempts are used up"
+        return Outcome.bury(JobError("GivenBack", reason, cause="released"))
+    return Admission(spec, min(bounds), attempts)
 
 
 def _wait_for_another(

@@ -20,6 +20,7 @@ from tidework.errors import BrokerError, StaleRequestError
 from tidework.loop import Loop
 from tidework.model.identity import QueueName
 from tidework.model.lease import (
+    LEASE,
     ClaimedJob,
     ExchangeReply,
     ExchangeRequest,
@@ -54,12 +55,14 @@ class WorkerFacts:
 
     specs: the application's tasks, kept up to date by their owner
     hard_timeout, unknown_grace: seconds; of every job, and how long an unknown task is kept
+    lease: of claimed jobs
     """
 
     incarnation: str
     specs: Mapping[str, TaskSpec]
     hard_timeout: float
     unknown_grace: float
+    lease: timedelta = LEASE
 
 
 @dataclass(slots=True)
@@ -221,6 +224,7 @@ class Consumer:
         elif now < self._under_way.resend_at:
             return timedelta(seconds=self._under_way.resend_at - now)
         sent = self._under_way
+        began = self._clock.monotonic()
         try:
             reply = await self._broker.exchange(self.queue, sent.request)
         except StaleRequestError as error:
@@ -235,6 +239,10 @@ class Consumer:
             sent.resend_at = self._clock.monotonic() + delay.total_seconds()
             return delay
         self._backoff.reset()
+        if self._clock.monotonic() - began >= self._facts.lease.total_seconds():
+            # We stood still meanwhile. What was claimed may be somebody else's: the same request
+            # again brings back what is ours.
+            return timedelta(0)
         self._close_exchange(sent)
         self._take_in(sent.request, reply)
         return self._rest(self._clock.monotonic())

@@ -27,6 +27,8 @@ from tidework.model.task import Signature, TaskSpec
 from tidework.worker.frames import JobFrame
 
 RESULT_LIMIT = 1024 * 1024
+LONGEST_DELAY = timedelta(days=3660)
+"""Of an attempt that a task asks for. Due times beyond what a datetime holds could not be read."""
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +126,8 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     if isinstance(error, Retry):
         failure = JobError("Retry", str(error) or "the task asked for another attempt")
         if error.delay is not None and frame.attempt < frame.max_attempts:
-            return Outcome.retry(failure, max(error.delay, timedelta(0)))
+            delay = min(max(error.delay, timedelta(0)), LONGEST_DELAY)
+            return Outcome.retry(failure, delay)
     else:
         failure = JobError(type(error).__name__, _text_of(error), _trace_of(error))
     return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)

@@ -50,7 +50,12 @@ class Inbox:
 
     async def _watch(self) -> timedelta:
         await self._consumer.starved.wait()
-        return await self._tolerate(0, self._wait)
+        failures = self._backoffs[0].failures
+        wait = await self._tolerate(0, self._wait)
+        if self._backoffs[0].failures > failures:
+            # Nobody can wake us: a full server refuses to let us wait, and still gives out jobs.
+            self._consumer.on_work()
+        return wait
 
     async def _wait(self) -> timedelta:
         document = await self._broker.wait_for_document(self._consumer.queue, self._patience)

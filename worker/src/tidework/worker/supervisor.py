@@ -95,6 +95,7 @@ class Supervisor:
             self._keeper.specs,
             settings.hard_timeout_seconds,
             settings.unknown_task_grace_seconds,
+            settings.lease,
         )
         self._consumers = [
             Consumer(queue, index, self._broker, self.pool, facts, journals[index], clock)

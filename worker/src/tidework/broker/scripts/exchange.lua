@@ -32,7 +32,12 @@ end
 local known = redis.call('HGET', K.replies, A.incarnation)
 if known then
   local last = cmsgpack.unpack(known)
-  if sequence == last[1] then return reply_of(last[2], last[3]) end
+  if sequence == last[1] then
+    local reply = reply_of(last[2], last[3])
+    -- Whole leases, as of a claim: the lost reply may have taken most of the former ones.
+    for _, found in ipairs(reply[6]) do redis.call('ZADD', K.leases, now + lease_ms, found[1]) end
+    return reply
+  end
   if sequence < last[1] then
     count('stale_requests')
     write_counts()

@@ -21,9 +21,12 @@ local function write_cron(uid, ...)
   redis.call('HSET', K.crons, unpack(pairs_given))
 end
 
+-- A run that is held stays known, or nobody would let it go: finish.lua forgets it then.
 local function forget_cron(uid)
   local names = {}
-  for _, field in ipairs(FIELDS) do names[#names + 1] = uid .. '/' .. field end
+  for _, field in ipairs(FIELDS) do
+    if field ~= 'held' then names[#names + 1] = uid .. '/' .. field end
+  end
   for _, verdict in ipairs(VERDICTS) do names[#names + 1] = uid .. '/' .. verdict end
   redis.call('HDEL', K.crons, unpack(names))
 end

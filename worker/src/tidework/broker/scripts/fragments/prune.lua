@@ -2,6 +2,8 @@
 -- Retention by time and by number, oldest end first, a bounded number per call.
 -- An id pruned within ten minutes of its end leaves a tombstone: enqueue stays idempotent.
 local TOMBSTONE_MS = 600000
+-- More are removed in a call than can be made in one, so that they do not pile up.
+local TOMBSTONES_PER_JOB = 10
 
 local function forget(ended, id, ended_at)
   redis.call('ZREM', ended, id)
@@ -14,7 +16,10 @@ local function forget(ended, id, ended_at)
 end
 
 local function prune(limit, keep_succeeded_ms, keep_dead_ms, keep_count)
-  redis.call('ZREMRANGEBYSCORE', K.tombstones, '-inf', now)
+  local old = redis.call('ZCOUNT', K.tombstones, '-inf', now)
+  if old > 0 then
+    redis.call('ZREMRANGEBYRANK', K.tombstones, 0, math.min(old, TOMBSTONES_PER_JOB * limit) - 1)
+  end
   local pruned = 0
   for ended, keep_ms in pairs({[K.succeeded] = keep_succeeded_ms, [K.cancelled] = keep_succeeded_ms,
     [K.dead] = keep_dead_ms}) do
