@@ -11,7 +11,7 @@ from tidework.errors import StaleTermError
 from tidework.model.backlog import Presence
 from tidework.model.fire import ConcurrencyPolicy, FireAnswer, FireRequest, Verdict, fire_id
 from tidework.model.job import Job, JobState
-from tidework.model.lease import Settlement
+from tidework.model.lease import QueueLimits, Settlement
 from tidework.model.outcome import JobError, Outcome
 
 UID = "11111111-2222-3333-4444-555555555555"
@@ -289,3 +289,13 @@ async def test_a_request_that_arrives_after_its_worker_left_claims_nothing(kit: 
 
     assert late.claimed == ()
     assert [c.id for c in (await kit.exchange(want=1, worker="w2")).claimed] == ["a"]
+
+
+async def test_the_last_worker_of_a_queue_is_forgotten_by_upkeep(kit: Kit) -> None:
+    kit.use(QueueLimits(lease=LEASE, keep_presence=timedelta(milliseconds=200)))
+    await kit.broker.beat(kit.queue, Presence("w1", seen_at=SEEN), ttl=timedelta(seconds=30))
+    await kit.broker.upkeep(kit.queue)
+    assert [p.incarnation for p in await kit.broker.workers(kit.queue)] == ["w1"]
+    await kit.let_pass(timedelta(milliseconds=300))
+    await kit.broker.upkeep(kit.queue)
+    assert await kit.broker.workers(kit.queue) == ()

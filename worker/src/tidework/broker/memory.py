@@ -226,9 +226,7 @@ class MemoryBroker:
         state.presence[presence.incarnation] = Presence(
             presence.incarnation, seen, json.loads(json.dumps(presence.document))
         )
-        for name, found in list(state.presence.items()):
-            if seen - found.seen_at > ttl:
-                del state.presence[name]
+        state.forget_absent(ttl)
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         state = self._open(queue)
@@ -246,6 +244,7 @@ class MemoryBroker:
         promoted = state.promote(BATCH)
         reaped, buried = state.reap(BATCH) if state.stamp() else (0, 0)
         pruned = state.prune(BATCH)
+        state.forget_absent(self._limits.keep_presence)
         state.wake()
         await self._announce()
         return UpkeepReply(promoted, reaped, buried, pruned, state.next_due())

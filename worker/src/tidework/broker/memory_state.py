@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from tidework.broker.broker import MARKER
 from tidework.broker.memory_entry import Cron, Entry
+from tidework.clock import from_ms
 from tidework.model.backlog import Presence
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.job import DEFAULT_PRIORITY, FINISHED_STATES, Job, JobState
@@ -286,6 +287,13 @@ class QueueState:
                 )
                 buried += self._lose(entry, error.encode())
         return len(expired) - buried, buried
+
+    def forget_absent(self, ttl: timedelta) -> None:
+        """Forget workers that were not seen for ``ttl``."""
+        oldest = from_ms(self.now) - ttl
+        for name, found in list(self.presence.items()):
+            if found.seen_at <= oldest:
+                del self.presence[name]
 
     def prune(self, limit: int) -> int:
         """Delete what is past retention."""

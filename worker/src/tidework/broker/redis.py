@@ -263,6 +263,7 @@ class RedisBroker:
                     keep_succeeded_ms=limits.keep_succeeded // _MS,
                     keep_dead_ms=limits.keep_dead // _MS,
                     keep_count=limits.keep_count,
+                    keep_presence_ms=limits.keep_presence // _MS,
                 ),
             ]
         )

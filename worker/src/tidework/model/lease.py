@@ -23,6 +23,7 @@ class QueueLimits:
     poison_cap:      losses after which a job is dead
     release_cap:     releases after which the next one counts as an attempt
     keep_succeeded, keep_dead: retention by time; keep_count: by number, per state
+    keep_presence:   what a worker said of itself, after its last beat
     """
 
     lease: timedelta = LEASE
@@ -31,6 +32,7 @@ class QueueLimits:
     keep_succeeded: timedelta = timedelta(hours=1)
     keep_dead: timedelta = timedelta(days=7)
     keep_count: int = 10_000
+    keep_presence: timedelta = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
