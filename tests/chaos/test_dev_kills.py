@@ -107,6 +107,18 @@ class Scene:
         before = len(self.notes.read_text().splitlines())
         self.dev.wait_until(lambda: len(self.notes.read_text().splitlines()) >= before + more)
 
+    def wait_for_child(self) -> tuple[int, int]:
+        """A template and a child of it; a worker that has just started has none yet."""
+        found: list[tuple[int, int]] = []
+
+        def look() -> bool:
+            templates = [pid for s in self.dev.supervisors() for pid in children_of(s)]
+            found[:] = [(pid, child) for pid in templates for child in children_of(pid)]
+            return bool(found)
+
+        self.dev.wait_until(look)
+        return found[0]
+
     def check(self) -> None:
         self.dev.wait_until(self.finished, within=60)
         assert self.in_state(JobState.SUCCEEDED) == self.acknowledged, self.dev.story()
@@ -132,9 +144,7 @@ def test_every_process_is_killed_in_turn(scene: Scene) -> None:
     scene.produce(150)
     scene.wait_until_some_run()
 
-    (supervisor, *_) = scene.dev.supervisors()
-    (template, *_) = children_of(supervisor)
-    (child, *_) = children_of(template)
+    template, child = scene.wait_for_child()
     kill(child)
     scene.wait_until_some_run()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.e2e.support.documents import cron_task, task_queue
 from tests.e2e.support.errands import Errands
 from tests.e2e.support.workspace import Workspace
 
+NO_PODS = "type=Warning,involvedObject.kind!=Pod"
 pytestmark = pytest.mark.expected_seconds(45)
 
 
@@ -33,6 +36,9 @@ def test_its_job_runs_in_a_pod_and_its_result_is_read_back(
     assert result["pod"] in pods
     assert status["verdicts"]["enqueued"] >= 1
     assert len(status["nextScheduleTimes"]) == 5
+    warnings = workspace.kubectl("get", "events", "--field-selector", NO_PODS, "--output", "json")
+    told = [(each["reason"], each["message"]) for each in json.loads(warnings)["items"]]
+    assert told == []
 
 
 def test_workers_are_what_the_task_queue_says_and_restricted(

@@ -50,7 +50,8 @@ class Installation:
             raise InstallationError(self._failure)
         try:
             remove_everything(self.cluster)
-            self._stack.enter_context(self.cluster.namespace(NAMESPACE))
+            # its deletion is part of remove_everything
+            self._stack.enter_context(self.cluster.namespace(NAMESPACE, keep=lambda: True))
             install = ("install", RELEASE, str(ROOT / "charts/tidework"), "--namespace", NAMESPACE)
             # written as JSON, which is YAML
             values = json.dumps(self._values())

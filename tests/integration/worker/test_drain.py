@@ -75,6 +75,8 @@ def test_jobs_claimed_ahead_are_given_back_and_run_elsewhere(
 
     worker.signal(signal.SIGTERM)
     worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+    for job_id in others:
+        jobs.wait_state(job_id, JobState.READY)
     (folder / "a.go").touch()
 
     assert worker.wait() == 0

@@ -85,7 +85,8 @@ def test_what_is_wrong_first_is_the_reason_of_ready() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "ready"), [("NotLed", None), ("ScaleFailed", False), ("Pinned", True)]
+    ("reason", "ready"),
+    [("NotLed", None), ("NoDeployment", None), ("ScaleFailed", False), ("Pinned", True)],
 )
 def test_scaling_that_does_not_follow_the_load(reason: str, ready: bool | None) -> None:
     scaling = replace(SCALING, inactive=Trouble(reason, "because"))

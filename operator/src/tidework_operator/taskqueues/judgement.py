@@ -140,7 +140,10 @@ def _ready(subject: Subject, redis: Condition, active: Condition, healthy: Condi
             return Condition(READY, other.status, other.reason, other.message)
     if active.reason == "NotLed":
         return Condition(READY, None, active.reason, active.message)
-    if active.reason in ("NoDeployment", "ScaleFailed"):
+    if active.reason == "NoDeployment":
+        # What keeps them from being made would have been told above.
+        return Condition(READY, None, "Starting", "the objects of its workers are being made")
+    if active.reason == "ScaleFailed":
         return Condition(READY, False, active.reason, active.message)
     seen = subject.seen
     if seen is not None and not seen.pods:

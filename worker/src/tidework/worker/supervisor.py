@@ -186,6 +186,8 @@ class Supervisor:
             await self.stop.asked.wait()
             self.health.draining = True
             self._heartbeat.loop.nudge()
+            # At once: a child that ends its job meanwhile must not find the next one in its pipe.
+            self._give_back_unstarted()
             await services.end(taking)
             await self._drain()
             await services.end(others)
@@ -205,12 +207,11 @@ class Supervisor:
         raise error
 
     async def _drain(self) -> None:
+        self._give_back_unstarted()
         for consumer in self._consumers:
-            consumer.drain()
             # A marker may have been taken from the inbox in the last moment: say so, that the
             # exchange puts it back for others.
             consumer.on_work(woken=True)
-        self.pool.take_back_unstarted()
         grace = self._settings.grace.total_seconds()
         if not await self._wait_all([c.wait_quiet() for c in self._consumers], grace):
             self.pool.kill_running(Verdict.HANDED_BACK)
@@ -222,6 +223,11 @@ class Supervisor:
             return
         with suppress(BrokerError):
             await self._heartbeat.leave()
+
+    def _give_back_unstarted(self) -> None:
+        for consumer in self._consumers:
+            consumer.drain()
+        self.pool.take_back_unstarted()
 
     async def _wait_all(self, waits: Sequence[Awaitable[None]], seconds: float) -> bool:
         """Wait for all; False when the time is up or a second signal came first."""
