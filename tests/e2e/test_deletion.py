@@ -24,7 +24,7 @@ def start_jobs(workspace: Workspace, image: str) -> None:
         task_queue("errands", image, slots=2, minReplicas=1, hardTimeoutSeconds=10),
         cron_task("feed", "errands", "note", params={"seconds": 3}, every="2s"),
     )
-    workspace.store.enqueue("errands", "note", [{"seconds": 5}] * 10)
+    workspace.store.enqueue("errands", "note", [{"seconds": 4}] * 4)
     workspace.wait_for(lambda: workspace.store.journal("started"), "a job has started")
 
 
