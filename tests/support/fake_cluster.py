@@ -50,8 +50,6 @@ class FakeCluster:
         self._owned: dict[Key, dict[str, set[Path]]] = {}
         self._faults: list[tuple[str, Kind | None, ClusterError, int]] = []
 
-    # -- for tests ----------------------------------------------------------------------------
-
     def put(self, kind: Kind, found: Object) -> Object:
         """The object becomes what ``found`` says, its status included; what it became."""
         body = copy.deepcopy(found)
@@ -89,8 +87,6 @@ class FakeCluster:
         """The calls of a verb, of a kind."""
         start = f"{verb} " if kind is None else f"{verb} {kind.value.plural} "
         return [call for call in self.calls if call.startswith(start)]
-
-    # -- Cluster ------------------------------------------------------------------------------
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         self._enter("get", kind, namespace, name)
@@ -175,8 +171,6 @@ class FakeCluster:
         self._enter("delete", kind, namespace, name)
         if (kind, namespace, name) in self._objects:
             self.remove(kind, namespace, name)
-
-    # -- inside -------------------------------------------------------------------------------
 
     def _enter(
         self, verb: str, kind: Kind, namespace: str, name: str, subresource: str = ""

@@ -112,8 +112,6 @@ class WorkerFleet:
         del self.workers[pod]
         self._cluster.remove(Kind.POD, self._queue.namespace, pod)
 
-    # -- the ReplicaSet controller --------------------------------------------------------------
-
     def _replace(self) -> None:
         pods = {pod["metadata"]["name"]: pod for pod in self.pods}
         self._costs.append({name: _cost(pod) for name, pod in pods.items()})
@@ -172,8 +170,6 @@ class WorkerFleet:
                 "updatedReplicas": len(active),
             }
         self._cluster.put(Kind.DEPLOYMENT, {**found, "status": status})
-
-    # -- kubelet and worker ---------------------------------------------------------------------
 
     async def _work(self, worker: Worker) -> None:
         worker.age += 1

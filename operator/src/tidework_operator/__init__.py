@@ -1,1 +1,1 @@
-"""The Kubernetes operator of Tidework. This release is a skeleton: see `__main__`."""
+"""The Kubernetes operator of Tidework."""

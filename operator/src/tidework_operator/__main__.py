@@ -16,7 +16,7 @@ from importlib import metadata
 from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError
 from tidework.logs import configure_logs
-from tidework.worker.probes import ProbeServer
+from tidework.probes import ProbeServer
 from tidework_operator.service import OperatorService
 from tidework_operator.settings import OperatorSettings
 

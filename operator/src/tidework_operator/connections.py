@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -55,7 +56,10 @@ class Connections:
         """The broker of a connection. Raises ConfigurationError for one that is not configured."""
         broker = self._brokers.get(name)
         if broker is None:
-            transport = RereadTransport(lambda: self._url(name))
+            named_by = f"the operator's connection {name!r} (chart value `connections`)"
+            transport = RereadTransport(
+                lambda: self._url(name), partial(AsyncTransport, named_by=named_by)
+            )
             broker = self._brokers[name] = RedisBroker(transport, self._limits)
         return broker
 
@@ -140,9 +144,6 @@ class RereadTransport:
 
     async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
         raise NotImplementedError("the operator takes no work")
-
-    async def pause(self, seconds: float) -> None:
-        await self._transport.pause(seconds)
 
     async def close(self) -> None:
         await self._transport.close()

@@ -57,7 +57,7 @@ Readings = Callable[[], Iterable[Reading]]
 
 
 class OperatorHealth:
-    """Answers the probes: implements Health of tidework.worker.probes.
+    """Answers the probes: implements Health of tidework.probes.
 
     waits_for: why not everything was listed yet, '' once it was
     readings:  the numbers as they are; both are called from the probes' thread

@@ -139,8 +139,6 @@ class OperatorService:
         finally:
             await self._give_back()
 
-    # -- parts --------------------------------------------------------------------------------
-
     def _make_election(self) -> Election:
         settings = self._settings
         return Election(
@@ -226,8 +224,6 @@ class OperatorService:
         self._looks = Loop("lease", self.election.tick, tolerates=TROUBLE)
         self._leaders = (self._raises, self._looks)
 
-    # -- what parts ask of each other -----------------------------------------------------------
-
     def _on_lead(self) -> None:
         self._raises.nudge()
         for loop in self._reconciles.values():
@@ -272,8 +268,6 @@ class OperatorService:
     def _queues_to_keep(self) -> Collection[QueueName]:
         """Those that we lead and whose bounds are known: others might be pruned too early."""
         return [queue for queue in self.leadership.led if self.queues.has_limits(queue)]
-
-    # -- the end ------------------------------------------------------------------------------
 
     async def _give_back(self) -> None:
         try:

@@ -90,8 +90,6 @@ class WorkerProcess:
         self.pid = self.process.pid
         self._seen: set[int] = set()
 
-    # -- what it says -------------------------------------------------------------------------
-
     def lines(self) -> list[dict[str, Any]]:
         """Its log; lines that are not JSON have only an event."""
         found = []
@@ -147,8 +145,6 @@ class WorkerProcess:
             if line.startswith((name + " ", name + "{"))
         )
 
-    # -- its processes ------------------------------------------------------------------------
-
     def template(self) -> int:
         """Pid of the template."""
 
@@ -183,8 +179,6 @@ class WorkerProcess:
     def note(self, pid: int) -> None:
         """This process has to be gone at the end, too."""
         self._seen.add(pid)
-
-    # -- its end ------------------------------------------------------------------------------
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""

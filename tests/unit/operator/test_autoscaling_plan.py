@@ -74,9 +74,6 @@ def cordoned(given_fleet: Fleet, drain_to: int, seen: Seen = FORGOTTEN) -> set[s
     return {who.removesuffix(".1") for who in cordon(given_fleet, to(drain_to), seen, NOW)}
 
 
-# -- growing --------------------------------------------------------------------------------------
-
-
 def test_growing_from_zero_is_one_action() -> None:
     found = plan(fleet(), to(7), {}, FORGOTTEN, NOW)
 
@@ -95,9 +92,6 @@ def test_nothing_wanted_is_nothing_done() -> None:
 
     assert step(here, 2).actions == ()
     assert cordoned(here, 2) == set()
-
-
-# -- whom to cordon -------------------------------------------------------------------------------
 
 
 def test_the_least_busy_are_cordoned_and_no_more_than_have_to() -> None:
@@ -147,9 +141,6 @@ def test_nobody_is_cordoned_during_a_rollout_unless_all_go() -> None:
 
     assert cordoned(here, 1) == set()
     assert cordoned(here, 0) == {"a", "b"}
-
-
-# -- shrinking ------------------------------------------------------------------------------------
 
 
 def test_a_free_pod_is_marked_then_the_count_follows() -> None:
@@ -294,8 +285,6 @@ def test_many_marks_are_spread_over_rounds() -> None:
 
     assert len(step(here, 1).actions) == MARKS_PER_ROUND
 
-
-# -- whatever the fleet is like -------------------------------------------------------------------
 
 # Mostly what lets a pod go: else no step would ever be taken.
 ages = st.sampled_from([LONG_AGO, LONG_AGO, LONG_AGO, NOW - 1, None])

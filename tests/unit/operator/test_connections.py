@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.servers import free_port
 from tidework.broker.broker import Broker
 from tidework.broker.memory import MemoryBroker
 from tidework.broker.scripts import Value, load_script
@@ -30,7 +31,7 @@ from tidework_operator.connections import (
 )
 
 EMAILS, REPORTS = QueueName("shop", "emails"), QueueName("shop", "reports")
-CALL: Call = (load_script("take_term"), [], [])
+CALL: Call = (load_script("take_term"), (), [])
 
 
 def limits(_queue: QueueName) -> QueueLimits:
@@ -42,9 +43,6 @@ def write(folder: Path, **files: str) -> Path:
     for name, text in files.items():
         (folder / name).write_text(text)
     return folder
-
-
-# -- files ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,15 +118,26 @@ def test_names_are_those_of_folders_and_the_default_of_the_environment(tmp_path:
     assert Connections(tmp_path / "none", "", limits).names() == ()
 
 
+async def test_a_server_that_is_away_is_told_with_the_connection_to_mend(tmp_path: Path) -> None:
+    write(tmp_path / "cache", url=f"redis://127.0.0.1:{free_port()}/0")
+    connections = Connections(tmp_path, "", limits)
+
+    with pytest.raises(BrokerUnavailableError) as fault:
+        await connections.broker("cache").take_term(EMAILS)
+
+    assert "the operator's connection 'cache' (chart value `connections`) names it" in str(
+        fault.value
+    )
+    assert "--redis-url" not in str(fault.value)
+    await connections.close()
+
+
 async def test_a_connection_is_opened_once(tmp_path: Path) -> None:
     write(tmp_path / "cache", host="redis")
     connections = Connections(tmp_path, "", limits)
 
     assert connections.broker("cache") is connections.broker("cache")
     await connections.close()
-
-
-# -- reading again -------------------------------------------------------------------------------
 
 
 class FakeTransport:
@@ -269,9 +278,6 @@ async def test_a_call_that_was_refused_while_another_reopened_goes_the_new_way()
     assert await transport._reopen(old)
 
     assert len(server.opened) == 2
-
-
-# -- queues --------------------------------------------------------------------------------------
 
 
 class TwoServers(Connections):

@@ -101,9 +101,6 @@ def client_tasks() -> set[str]:
     return {str(task) for task, name in names.items() if not name.startswith("RequestHandler.")}
 
 
-# -- it dies -------------------------------------------------------------------------------------
-
-
 async def test_nothing_of_ours_ends_with_kopf(bench: Bench) -> None:
     async with bench.running():
         younger = asyncio.create_task(asyncio.Event().wait())
@@ -234,9 +231,6 @@ async def test_it_waits_for_the_first_list(server: ApiServer) -> None:
     assert await watch.tick() > timedelta(0)
 
     assert server.asked == []
-
-
-# -- it feeds ------------------------------------------------------------------------------------
 
 
 async def test_what_comes_changes_and_goes_is_told(bench: Bench) -> None:

@@ -23,9 +23,6 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-# -- how it fails --------------------------------------------------------------------------------
-
-
 async def test_a_refused_connection_is_status_0() -> None:
     kube = kube_at(f"http://127.0.0.1:{free_port()}")
 
@@ -140,9 +137,6 @@ async def test_credentials_that_cannot_be_read_are_an_error_of_the_cluster(
     with pytest.raises(ClusterError, match="no credentials: Token file"):
         await kube.list(Kind.POD)
     await kube.close()
-
-
-# -- which cluster -------------------------------------------------------------------------------
 
 
 async def test_a_kubeconfig_names_the_cluster(api_server: ApiServer, tmp_path: Path) -> None:

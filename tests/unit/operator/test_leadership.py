@@ -12,8 +12,6 @@ from tests.unit.operator.elections import START, Bench
 from tidework.clock import ManualClock
 from tidework_operator.cluster import ClusterError, Kind
 
-# -- the API server is away ----------------------------------------------------------------------
-
 
 async def test_a_leader_goes_on_while_the_api_server_is_away(
     caplog: pytest.LogCaptureFixture,
@@ -75,9 +73,6 @@ async def test_an_answer_that_does_not_come_is_not_waited_for(
 
 async def _never(*_: object) -> None:
     await asyncio.Event().wait()
-
-
-# -- one after the other -------------------------------------------------------------------------
 
 
 async def test_the_first_leads_and_keeps_leading() -> None:
@@ -231,9 +226,6 @@ async def test_what_others_wrote_into_the_lease_stays() -> None:
     await bench.pass_time(4, leader)
 
     assert bench.cluster.objects(Kind.LEASE)[0]["metadata"]["labels"] == {"team": "x"}
-
-
-# -- the end -------------------------------------------------------------------------------------
 
 
 async def test_a_lease_that_is_given_back_is_taken_at_once() -> None:

@@ -256,9 +256,6 @@ async def test_a_queue_that_moved_to_another_redis_gets_another_term() -> None:
     assert leader.terms.term(EMAILS) == 2
 
 
-# -- what only the leader does -------------------------------------------------------------------
-
-
 class Part:
     """A part that counts; raises what it is told to."""
 

@@ -17,7 +17,7 @@ from tests.support.api_server import ApiServer
 from tests.support.fake_cluster import FakeCluster
 from tests.support.servers import free_port
 from tests.unit.operator.clients import KUBECONFIG
-from tests.unit.worker.test_probes import get
+from tests.unit.test_probes import get
 from tidework_operator import __main__ as program
 from tidework_operator.__main__ import FAILED, MISCONFIGURED, OK, main
 from tidework_operator.cluster import Kind

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.unit.worker.test_probes import get
+from tests.unit.test_probes import get
 from tidework.clock import ManualClock
-from tidework.worker.probes import ProbeServer
+from tidework.probes import ProbeServer
 from tidework_operator.probes import Number, OperatorHealth, Reading, Spread
 
 

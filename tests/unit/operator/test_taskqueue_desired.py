@@ -55,9 +55,6 @@ def variables(found: Object) -> dict[str, Any]:
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in found["env"]}
 
 
-# -- all of them ----------------------------------------------------------------------------------
-
-
 def test_every_object_has_the_name_the_labels_and_the_owner() -> None:
     found = desired()
     for each in (found.deployment, *(other for _, other in found.others)):
@@ -101,9 +98,6 @@ def test_the_hash_changes_with_whatever_is_applied_and_with_nothing_else() -> No
     assert desired(image="shop:2").hash != first.hash
 
 
-# -- the Deployment -------------------------------------------------------------------------------
-
-
 def test_what_is_applied_never_mentions_replicas() -> None:
     spec = desired(minReplicas=2, replicas=3).deployment["spec"]
 
@@ -131,9 +125,6 @@ def test_the_seed_has_no_replicas_and_nothing_that_may_have_to_go_again() -> Non
     }
     assert "annotations" not in seed["metadata"]
     assert seed["metadata"]["ownerReferences"] == whole["metadata"]["ownerReferences"]
-
-
-# -- the pod --------------------------------------------------------------------------------------
 
 
 def test_the_pod_fits_pod_security_restricted() -> None:
@@ -314,9 +305,6 @@ def test_a_mount_at_tmp_of_the_spec_wins() -> None:
 
     assert [volume["name"] for volume in spec["volumes"]] == ["scratch"]
     assert spec["containers"][0]["volumeMounts"] == [{"name": "scratch", "mountPath": "/tmp"}]
-
-
-# -- what stands around ---------------------------------------------------------------------------
 
 
 def test_the_service_account_has_no_token() -> None:

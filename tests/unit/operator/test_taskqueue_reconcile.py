@@ -163,9 +163,6 @@ async def test_two_operators_at_once_do_not_set_the_replicas_back() -> None:
     assert rig.deployment["spec"]["replicas"] == 1
 
 
-# -- whose it is ----------------------------------------------------------------------------------
-
-
 async def test_a_deployment_of_somebody_else_is_never_touched() -> None:
     rig = ReconcileRig()
     theirs = rig.cluster.put(Kind.DEPLOYMENT, foreign_deployment({"app": "shop"}))

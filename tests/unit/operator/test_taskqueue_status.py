@@ -45,9 +45,6 @@ def taskqueue(**status: Any) -> Object:
     return {"metadata": {"name": "emails", "namespace": "shop", "generation": 4}, "status": status}
 
 
-# -- conditions -----------------------------------------------------------------------------------
-
-
 def test_a_queue_that_fares_well() -> None:
     found = {type_: (each.status, each.reason) for type_, each in conditions().items()}
 
@@ -134,9 +131,6 @@ def test_a_spec_that_cannot_be_read_names_field_and_fault() -> None:
     assert {(each.status, each.reason) for each in others} == {(None, "SpecInvalid")}
 
 
-# -- fields ---------------------------------------------------------------------------------------
-
-
 def test_the_fields_are_those_of_the_crd() -> None:
     states = {state: number for number, state in enumerate(JobState, 1)}
     stats = QueueStats(states, 5, 47.9, {})
@@ -188,9 +182,6 @@ def test_conditions_keep_the_time_of_their_last_transition() -> None:
 )
 def test_ages_are_rounded_the_more_the_older_they_are(seconds: float, told: int) -> None:
     assert round_age(seconds) == told
-
-
-# -- when to write --------------------------------------------------------------------------------
 
 
 def test_numbers_that_move_are_no_hurry() -> None:

@@ -134,9 +134,6 @@ async def test_redis_in_trouble_is_told() -> None:
     assert rig.condition()[:2] == ("False", "ConnectionMissing")
 
 
-# -- writing the status ---------------------------------------------------------------------------
-
-
 async def test_a_countdown_is_not_written_every_second() -> None:
     rig = ReconcileRig()
     await rig.round()

@@ -77,9 +77,6 @@ class Client:
                 self._blocking = (os.getpid(), connect_blocking(self.settings.redis_url))
             return self._blocking[1]
 
-    def _drive(self, work: Callable[[Producer, _Sleep], Coroutine[Any, Any, T]]) -> T:
-        return drive(work(self._blocking_broker(), _sleep_blocking))
-
     # Each operation is written once, over a broker and a way to sleep.
 
     async def enqueue(self, queue: str, jobs: Sequence[Job]) -> tuple[bool, ...]:
@@ -111,9 +108,8 @@ class Client:
 
     def result_sync(self, job_id: str, *, queue: str, timeout: float | None = None) -> Any:
         """As ``result``."""
-        return self._drive(
-            lambda broker, sleep: _result(broker, self.queue(queue), job_id, timeout, sleep)
-        )
+        name = self.queue(queue)
+        return drive(_result(self._blocking_broker(), name, job_id, timeout, _sleep_blocking))
 
     async def cancel(self, job_id: str, *, queue: str) -> str:
         """Cancel a job: 'cancelled', 'requested' (it runs), 'finished'. Raises JobNotFoundError."""

@@ -6,9 +6,11 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     TideworkError
     ├── ConfigurationError        settings, command line, files
     │   ├── ManifestError         a TaskQueue or CronTask document: file, line, field
+    │   ├── ManifestErrors        all of them at once (manifests/faults.py)
     │   └── AppImportError        the application does not import, or holds no Tidework app
     ├── ScheduleError             a cron expression, an interval or a time zone
     ├── EnvelopeError             a job document that cannot be accepted
+    │   └── NewerEnvelopeError    of a later version than this program (model/job.py)
     ├── ParamsError               params that the task's signature refuses
     ├── UnknownTaskError          no task of that name is registered
     ├── JobNotFoundError          no job of that id (never enqueued, or past retention)

@@ -66,9 +66,6 @@ def _counted(found: list[Trouble], alive: int) -> Trouble:
     return Trouble(found[0].reason, f"{len(found)} of {alive} pods: {found[0].message}")
 
 
-# -- of the Deployment ----------------------------------------------------------------------------
-
-
 def _refused(deployment: Object | None) -> Trouble | None:
     """The API server does not let the ReplicaSet controller create pods."""
     condition = _condition(deployment, "ReplicaFailure")
@@ -97,9 +94,6 @@ def _stalled(deployment: Object | None) -> Trouble | None:
         "RolloutStalled",
         f"{_said(condition.get('message'))}; see kubectl describe pod for what they wait for",
     )
-
-
-# -- of a pod -------------------------------------------------------------------------------------
 
 
 def _config(pod: Object, connection: str) -> Trouble | None:
@@ -201,9 +195,6 @@ def _stuck(pod: Object, now: datetime) -> Trouble | None:
         f"their containers are not created for minutes, as with a volume that is missing; see "
         f"kubectl -n {namespace} describe pod {name}",
     )
-
-
-# -- reading objects ------------------------------------------------------------------------------
 
 
 def _is_alive(pod: Object) -> bool:

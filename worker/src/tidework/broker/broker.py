@@ -94,8 +94,6 @@ class Producer(Protocol):
 class Broker(Producer, Protocol):
     """What workers, the scheduler and the autoscaler need on top."""
 
-    # -- work ---------------------------------------------------------------------------------
-
     async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
         """Block until the inbox has a document; move it to intake and return it.
 
@@ -140,8 +138,6 @@ class Broker(Producer, Protocol):
     async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
         """Workers seen within the last beat's ttl, by incarnation."""
 
-    # -- upkeep -------------------------------------------------------------------------------
-
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
         """Promote due jobs, reap expired leases, prune past retention; each a bounded number."""
 
@@ -157,8 +153,6 @@ class Broker(Producer, Protocol):
         Read and cordoned in one step: a worker told to hold no lease gets none afterwards.
         Raises StaleTermError.
         """
-
-    # -- leadership and schedules -------------------------------------------------------------
 
     async def take_term(self, queue: QueueName) -> int:
         """Raise the queue's term by one and return it: whoever held it can no longer write."""

@@ -65,8 +65,6 @@ class MemoryBroker:
         async with self._documents:
             self._documents.notify_all()
 
-    # -- producer -----------------------------------------------------------------------------
-
     async def open_queue(self, queue: QueueName) -> None:
         self._open(queue)
 
@@ -110,8 +108,6 @@ class MemoryBroker:
 
     async def close(self) -> None:
         return None
-
-    # -- work ---------------------------------------------------------------------------------
 
     async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
         state = self._open(queue)
@@ -237,8 +233,6 @@ class MemoryBroker:
         found = self._open(queue).presence
         return tuple(found[name] for name in sorted(found))
 
-    # -- upkeep -------------------------------------------------------------------------------
-
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
         state = self._open(queue)
         promoted = state.promote(BATCH)
@@ -280,8 +274,6 @@ class MemoryBroker:
         state.wake()
         await self._announce()
         return tuple(CordonedWorker(worker, busy[worker]) for worker in ranked[:count])
-
-    # -- leadership and schedules -------------------------------------------------------------
 
     async def take_term(self, queue: QueueName) -> int:
         state = self._open(queue)

@@ -52,8 +52,6 @@ class QueueState:
         self._hold_until = 0
         self._new_earliest = False
 
-    # -- looking ------------------------------------------------------------------------------
-
     def in_state(self, state: JobState) -> list[Entry]:
         """Waiting jobs by urgency or due time, running by lease, ended newest first."""
         found = [e for e in self.entries.values() if e.state is state]
@@ -86,8 +84,6 @@ class QueueState:
         if leases:
             times.append(max(min(leases), self._hold_until))
         return max(0, min(times) - self.now) * _MS if times else None
-
-    # -- moving -------------------------------------------------------------------------------
 
     def insert(self, job: Job, body: bytes, *, cron: str = "", hold: bool = False) -> Entry | None:
         """A new job; None if its id is known or was until a short while ago."""
@@ -324,8 +320,6 @@ class QueueState:
             known = self.service_time.get(task)
             weight = 1 - (1 - SERVICE_WEIGHT) ** count
             self.service_time[task] = mean if known is None else known + weight * (mean - known)
-
-    # -- schedules ----------------------------------------------------------------------------
 
     def new_cron(self, uid: str, fingerprint: str, start: int) -> Cron:
         """A record that has decided nothing yet."""

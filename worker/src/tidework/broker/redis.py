@@ -87,8 +87,6 @@ class RedisBroker:
     ) -> Any:
         return await self.transport.run(self._call(name, queue, rest, **named))
 
-    # -- producer -----------------------------------------------------------------------------
-
     async def open_queue(self, queue: QueueName) -> None:
         if queue in self._opened:
             return
@@ -140,8 +138,6 @@ class RedisBroker:
     async def close(self) -> None:
         self._opened.clear()
         await self.transport.close()
-
-    # -- work ---------------------------------------------------------------------------------
 
     async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
         inbox, intake = queue_key(queue, "inbox"), queue_key(queue, "intake")
@@ -242,8 +238,6 @@ class RedisBroker:
         ]
         return tuple(sorted(presences, key=lambda presence: presence.incarnation))
 
-    # -- upkeep -------------------------------------------------------------------------------
-
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
         limits = self._limits_of(queue)
         promoted, reaped, pruned = await self.transport.run_all(
@@ -284,8 +278,6 @@ class RedisBroker:
             CordonedWorker(name.decode(), leases)
             for name, leases in zip(pairs[::2], pairs[1::2], strict=True)
         )
-
-    # -- leadership and schedules -------------------------------------------------------------
 
     async def take_term(self, queue: QueueName) -> int:
         term: int = await self._run("take_term", queue)

@@ -17,7 +17,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from tidework.broker.keys import QUEUE_PARTS, queue_key
@@ -39,9 +39,9 @@ class Script:
     text: str
     sha: str
 
-    def keys_of(self, queue: QueueName) -> list[str]:
+    def keys_of(self, queue: QueueName) -> tuple[str, ...]:
         """KEYS for a call on ``queue``."""
-        return [queue_key(queue, part) for part in self.keys]
+        return _keys_of(self.keys, queue)
 
     def argv(self, named: dict[str, Value], rest: Sequence[Value] = ()) -> list[Value]:
         """ARGV in the header's order. Raises TypeError if the names are not exactly those."""
@@ -50,6 +50,11 @@ class Script:
         if rest and not self.open_ended:
             raise TypeError(f"{self.name}.lua takes no further values")
         return [*(named[name] for name in self.args), *rest]
+
+
+@lru_cache(maxsize=4096)
+def _keys_of(parts: tuple[str, ...], queue: QueueName) -> tuple[str, ...]:
+    return tuple(queue_key(queue, part) for part in parts)
 
 
 def _read(name: str) -> str:
@@ -93,11 +98,3 @@ def load_script(name: str) -> Script:
     # SHA-1 is how EVALSHA names a script; nothing here rests on its strength.
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
     return Script(name, tuple(keys), tuple(args), open_ended, text, sha)
-
-
-def script_names() -> tuple[str, ...]:
-    """Every script of the package, sorted."""
-    folder = files("tidework.broker").joinpath("scripts")
-    return tuple(
-        sorted(f.name.removesuffix(".lua") for f in folder.iterdir() if f.name.endswith(".lua"))
-    )

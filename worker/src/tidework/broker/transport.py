@@ -14,8 +14,7 @@ coroutines serve programs without an event loop (see ``drive``).
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
@@ -48,9 +47,10 @@ from tidework.errors import (
 
 REPLY_TIMEOUT_S = 5.0
 MOST_CONNECTIONS = 32
+NAMED_BY = "TIDEWORK_REDIS_URL or --redis-url"
 OLDEST_REDIS = (7, 0)
 T = TypeVar("T")
-Call = tuple[Script, list[str], list[Value]]
+Call = tuple[Script, tuple[str, ...], list[Value]]
 
 
 class Transport(Protocol):
@@ -67,9 +67,6 @@ class Transport(Protocol):
 
     async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
         """BLMOVE from the right of ``source`` to the right of ``target``."""
-
-    async def pause(self, seconds: float) -> None:
-        """Sleep."""
 
     async def close(self) -> None:
         """Give back all connections."""
@@ -97,11 +94,15 @@ def _address(url: str) -> str:
 
 
 class _Door:
-    """What both transports share: options, the server check, error translation."""
+    """What both transports share: options, the server check, error translation.
 
-    def __init__(self, url: str) -> None:
+    named_by: where a person sets the URL, for the remedy in an error
+    """
+
+    def __init__(self, url: str, *, named_by: str = NAMED_BY) -> None:
         self.address = _address(url)
         self._url = url
+        self._named_by = named_by
 
     def _options(self, timeout_s: float) -> dict[str, Any]:
         options = {
@@ -137,15 +138,16 @@ class _Door:
         if denied or text.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
             return BrokerRefusedError(
                 f"{at} refuses the credentials or the right ({text}); "
-                "set user and password in the URL: redis://USER:PASSWORD@HOST:PORT/DB"
+                "set user and password in the URL: redis://USER:PASSWORD@HOST:PORT/DB "
+                f"({self._named_by})"
             )
         if isinstance(error, BusyLoadingError):
             return BrokerUnavailableError(f"{at} is still loading its data")
         if isinstance(error, ResponseError):
             return BrokerError(f"{at} answered: {text}")
         return BrokerUnavailableError(
-            f"{at} cannot be reached ({text}); check that it runs and that TIDEWORK_REDIS_URL "
-            "or --redis-url names it"
+            f"{at} cannot be reached ({text}); check that it runs and that "
+            f"{self._named_by} names it"
         )
 
     def check_info(self, info: dict[str, Any]) -> None:
@@ -166,8 +168,8 @@ class _Door:
 class AsyncTransport(_Door):
     """Over redis.asyncio, for programs with an event loop."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, *, named_by: str = NAMED_BY) -> None:
+        super().__init__(url, named_by=named_by)
         self._client = self._connect(REPLY_TIMEOUT_S)
         self._blocking: redis.asyncio.Redis | None = None
         self._checked = False
@@ -250,9 +252,6 @@ class AsyncTransport(_Door):
             found: bytes | None = await self._execute(*words, client=self._blocking)
             return found
 
-    async def pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
     async def close(self) -> None:
         clients = [self._client, self._blocking]
         self._blocking = None
@@ -265,9 +264,8 @@ class AsyncTransport(_Door):
 class BlockingTransport(_Door):
     """Over redis.Redis. Its coroutines never suspend; thread-safe as its client is."""
 
-    def __init__(self, url: str, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._pause = pause
         self._checked = False
         try:
             pool = redis.BlockingConnectionPool.from_url(
@@ -313,9 +311,6 @@ class BlockingTransport(_Door):
 
     async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
         raise NotImplementedError("a blocking client takes no work")
-
-    async def pause(self, seconds: float) -> None:
-        self._pause(seconds)
 
     async def close(self) -> None:
         self._client.close()

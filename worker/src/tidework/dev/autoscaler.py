@@ -1,4 +1,4 @@
-"""Gather, decide, apply, once a second for each queue: the operator's loop on one machine."""
+"""Gather, decide, apply, twice a second for each queue: the operator's loop on one machine."""
 
 from __future__ import annotations
 

@@ -149,10 +149,6 @@ class LocalWorkers:
         for worker in self._workers:
             worker.process.kill()
 
-    def pids(self) -> list[int]:
-        """Of all worker processes."""
-        return [worker.process.pid for worker in self._workers]
-
     def _serving(self) -> list[LocalWorker]:
         return [worker for worker in self._workers if not worker.draining]
 

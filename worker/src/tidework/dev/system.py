@@ -134,8 +134,6 @@ class DevSystem:
                 task.cancel()
         await asyncio.wait(tasks)
 
-    # -- documents ----------------------------------------------------------------------------
-
     def _limits(self, queue: QueueName) -> QueueLimits:
         scaled = self._queues.get(queue)
         return QueueLimits() if scaled is None else scaled.queue.limits
@@ -194,8 +192,6 @@ class DevSystem:
         assert self._manifests is not None
         return set(self._manifests.folders.values())
 
-    # -- telling ------------------------------------------------------------------------------
-
     def _tell_started(self, manifests: Manifests, url: str) -> None:
         self._console.tell(
             "started",
@@ -208,8 +204,6 @@ class DevSystem:
     def _tell_fire(self, cron: str, verdict: Verdict, fire: datetime, job: str) -> None:
         at = fire.isoformat(timespec="seconds")
         self._console.tell("fired", cron=cron, verdict=verdict.value, fire=at, job=job)
-
-    # -- the end ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _handling_signals(self) -> Iterator[None]:

@@ -134,7 +134,8 @@ def decode_job(raw: bytes, *, new_id: str, now: float) -> Job:
         trace=_trace(known.pop("trace", None)),
         extra=known,
     )
-    size = len(encode_json(job.params, field="params"))
+    # Written compactly params are hardly longer than in the document: most need not be written.
+    size = len(encode_json(job.params, field="params")) if len(raw) > MAX_PARAMS_BYTES else 0
     if size > MAX_PARAMS_BYTES:
         raise EnvelopeError(
             f"{size} bytes of JSON, the limit is {MAX_PARAMS_BYTES}; "

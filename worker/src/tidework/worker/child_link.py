@@ -83,8 +83,6 @@ class ChildLink:
         if self.killed_at is not None:
             process.kill(pid, pidfd)
 
-    # -- jobs ---------------------------------------------------------------------------------
-
     def send(self, jobs: Sequence[HeldJob], now: float) -> None:
         """Put jobs into the pipe, in one write; all but the first in the child are ahead."""
         sent = []
@@ -151,8 +149,6 @@ class ChildLink:
         if not self._unsent:
             self._loop.remove_writer(self._pipe)
 
-    # -- reports ------------------------------------------------------------------------------
-
     def read(self) -> None:
         """Take in what the child has reported."""
         try:
@@ -197,8 +193,6 @@ class ChildLink:
         else:
             self.done += 1
             self._events.on_ended(self.jobs.popleft(), report)
-
-    # -- the end ------------------------------------------------------------------------------
 
     def kill(self, verdict: Verdict, job: HeldJob | None, now: float) -> None:
         """SIGKILL the child because of ``job``; the first verdict stands."""

@@ -118,8 +118,6 @@ class Consumer:
         self._woken = False
         self._moved = asyncio.Event()
 
-    # -- what others tell ---------------------------------------------------------------------
-
     @property
     def hungry(self) -> bool:
         """Of JobSource."""
@@ -194,8 +192,6 @@ class Consumer:
             self.waiting.extendleft(reversed(jobs))
             self.loop.nudge()
 
-    # -- what others ask ----------------------------------------------------------------------
-
     def leases(self) -> list[tuple[str, str]]:
         """Job id and lease token of every held job."""
         return [(job.id, job.claimed.token) for job in self.held.values()]
@@ -211,8 +207,6 @@ class Consumer:
         while self.held or self._outbox or self._under_way or self._woken:
             self._moved.clear()
             await self._moved.wait()
-
-    # -- the loop -----------------------------------------------------------------------------
 
     async def _tick(self) -> timedelta:
         now = self._clock.monotonic()
@@ -345,8 +339,6 @@ class Consumer:
         if self._woken:
             times.append(now)
         return timedelta(seconds=max(0.0, min(times) - now))
-
-    # -- parts --------------------------------------------------------------------------------
 
     def _note_due(self, wait: timedelta | None) -> None:
         if wait is None:

@@ -81,8 +81,6 @@ class Dispatch:
         self._reserved = 0
         self._grants: deque[JobSource] = deque()
 
-    # -- for the sources ----------------------------------------------------------------------
-
     def add_source(self, source: JobSource) -> None:
         """Serve this source as well."""
         self.sources.append(source)
@@ -131,8 +129,6 @@ class Dispatch:
         in_pipes = sum(max(0, len(link.jobs) - 1) for link in links)
         share = (quick * per_slot - in_pipes) // len(self.sources)
         return max(0, share - len(source.waiting))
-
-    # -- feeding ------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Send waiting jobs into children."""

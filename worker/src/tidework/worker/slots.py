@@ -117,8 +117,6 @@ class SlotPool:
             default=None,
         )
 
-    # -- stopping jobs ------------------------------------------------------------------------
-
     def stop_job(self, job: HeldJob, verdict: Verdict) -> bool:
         """Stop a job that is in a child. True: it had not started and is the caller's again.
 
@@ -148,8 +146,6 @@ class SlotPool:
         for link in self._links.values():
             if link.jobs:
                 link.kill(verdict, link.jobs[0], now)
-
-    # -- the life of children -----------------------------------------------------------------
 
     def _start_child(self, slot: Slot) -> None:
         if not self._open or slot.link is not None:
@@ -254,8 +250,6 @@ class SlotPool:
         link.retire(now)
         self._timer.by(now + RETIRE_PATIENCE)
 
-    # -- reports of children ------------------------------------------------------------------
-
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
         """Of ChildEvents."""
         wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
@@ -291,8 +285,6 @@ class SlotPool:
         self._retire(slot, link)
         self._start_child(slot)
         return True
-
-    # -- time ---------------------------------------------------------------------------------
 
     def _look(self, now: float) -> float | None:
         due = [self._look_at(link, now) for link in list(self._links.values())]

@@ -119,8 +119,6 @@ class Supervisor:
             lambda: self.health.draining or any(c.cordoned for c in self._consumers),
         )
 
-    # -- running ------------------------------------------------------------------------------
-
     async def run(self) -> None:
         """Work until asked to stop, then drain.
 
@@ -247,8 +245,6 @@ class Supervisor:
         await self._keeper.close()
         with suppress(BrokerError):
             await self._broker.close()
-
-    # -- processes ----------------------------------------------------------------------------
 
     def _on_child(self) -> None:
         self._keeper.reap()

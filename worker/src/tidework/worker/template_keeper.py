@@ -71,8 +71,6 @@ class TemplateKeeper:
             self._link.kill()
             await self._link.wait_ended()
 
-    # -- Orders -------------------------------------------------------------------------------
-
     def order_child(self, key: int, pipe: int, permits: int) -> bool:
         """Of Orders."""
         return self._link.order_child(key, pipe, permits)
@@ -80,8 +78,6 @@ class TemplateKeeper:
     def kill(self) -> None:
         """Of Orders."""
         self._link.kill()
-
-    # -- TemplateEvents -----------------------------------------------------------------------
 
     def on_hello(self, hello: Hello) -> None:
         """Of TemplateEvents."""

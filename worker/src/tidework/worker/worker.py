@@ -60,7 +60,7 @@ async def _serve(settings: WorkerSettings, *, adopt: bool) -> None:
         await supervisor.run()
         return
     # Imported for those who want it: an HTTP server costs some memory.
-    from tidework.worker.probes import ProbeServer
+    from tidework.probes import ProbeServer
 
     probes = ProbeServer(settings.probe_host, settings.probe_port, supervisor.health)
     logger.info("probes listen", extra={"host": settings.probe_host, "port": probes.port})

@@ -1,7 +1,7 @@
 """Probes: /livez, /readyz and /metrics on one port, from one thread, whatever Redis does.
 
-A probe reads what the supervisor's loop wrote down last: no import of the application, no round
-trip to Redis, no call into the loop.
+The worker's and the operator's alike. A probe reads what the owner's loop wrote down last: no
+import of the application, no round trip to Redis, no call into the loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Health(Protocol):
         """Why the process should be restarted."""
 
     def readyz(self) -> str:
-        """Why the worker does not work (yet)."""
+        """Why the process does not work (yet)."""
 
     def metrics(self) -> bytes:
         """The page of Prometheus."""
@@ -62,7 +62,7 @@ class ProbeServer:
         except OSError as error:
             raise ConfigurationError(
                 f"the probes cannot listen on {host}:{port}: {error.strerror or error}; "
-                "choose another --probe-port (TIDEWORK_PROBE_PORT), 0 for any free one"
+                "choose another port by TIDEWORK_PROBE_PORT (or --probe-port), 0 for any free one"
             ) from error
         self.port: int = self._server.server_address[1]
         self._closing = False

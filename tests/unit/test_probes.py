@@ -17,8 +17,8 @@ from tests.unit.worker.children import PoolBench
 from tidework.clock import ManualClock
 from tidework.errors import ConfigurationError
 from tidework.metrics import MetricsPage, WorkerNumbers
+from tidework.probes import ProbeServer
 from tidework.worker.health import WorkerHealth
-from tidework.worker.probes import ProbeServer
 
 
 class Answers:
