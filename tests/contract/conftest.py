@@ -63,8 +63,8 @@ class Kit:
             await asyncio.sleep(span.total_seconds())
 
     async def put(self, *jobs: Job) -> tuple[bool, ...]:
-        """Enqueue."""
-        return await self.broker.enqueue(self.queue, jobs)
+        """Enqueue; whether each was inserted."""
+        return tuple(e.inserted for e in await self.broker.enqueue(self.queue, jobs))
 
     async def put_document(self, raw: bytes) -> None:
         """What a foreign program does."""

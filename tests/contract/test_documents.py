@@ -36,7 +36,7 @@ async def test_the_second_remover_of_a_document_changes_nothing(kit: Kit) -> Non
     await kit.broker.wait_for_document(kit.queue, TIMEOUT)
     other = AcceptedDocument(RAW, decode_job(b'{"task":"t"}', new_id="other", now=1.0), RAW)
     await kit.broker.intake(kit.queue, [accept(RAW)], [])
-    await kit.broker.intake(kit.queue, [other], [RejectedDocument(RAW, "x", b"{}")])
+    await kit.broker.intake(kit.queue, [other], [RejectedDocument(RAW, "x", JobError("E", "bad"))])
     assert await kit.broker.get_job(kit.queue, "other") is None
     assert await kit.broker.get_job(kit.queue, "x") is None
     assert (await kit.broker.stats(kit.queue)).counters["enqueued"] == 1
@@ -58,7 +58,7 @@ async def test_a_refused_document_is_a_dead_letter_with_its_bytes(kit: Kit) -> N
     await kit.put_document(raw)
     await kit.broker.wait_for_document(kit.queue, TIMEOUT)
     error = JobError("EnvelopeError", "not valid UTF-8 at byte 0", cause="invalid")
-    await kit.broker.intake(kit.queue, [], [RejectedDocument(raw, "bad-1", error.encode())])
+    await kit.broker.intake(kit.queue, [], [RejectedDocument(raw, "bad-1", error)])
     record = await kit.broker.get_job(kit.queue, "bad-1")
     assert record is not None
     assert (record.state, record.body, record.error) == (JobState.DEAD, raw, error)

@@ -32,6 +32,7 @@ def load(
     *,
     due_soon: int = 0,
     service_time: dict[str, float] | None = None,
+    paused: bool = False,
 ) -> QueueLoad:
     return QueueLoad(
         backlog=backlog,
@@ -43,6 +44,7 @@ def load(
         enqueued=0,
         service_time=service_time or {},
         now_ms=0,
+        paused=paused,
     )
 
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,8 +37,8 @@ def redis_binary() -> Path | None:
     return Path(found) if found else None
 
 
-class ValkeyServer:
-    """A server process with append-only file on a free port of the loopback.
+class ServerProcess:
+    """A process that speaks Redis' protocol on a free port of the loopback.
 
     A context manager; ``kill`` is SIGKILL, ``restart`` starts again on the same port and data.
     """
@@ -50,10 +51,9 @@ class ValkeyServer:
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def url(self) -> str:
-        """Database 0 of the server."""
-        return f"redis://127.0.0.1:{self.port}/0"
+    def command(self) -> list[str]:
+        """Program and arguments."""
+        return [str(self._binary), "--port", str(self.port), "--bind", "127.0.0.1", *self._options]
 
     @property
     def pid(self) -> int:
@@ -67,11 +67,8 @@ class ValkeyServer:
 
     def start(self) -> None:
         """Start and wait until it answers."""
-        command = [str(self._binary), "--port", str(self.port), "--bind", "127.0.0.1"]
-        command += ["--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec"]
-        command += ["--save", "", "--maxmemory-policy", "noeviction", *self._options]
         with (self.folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+            self._process = subprocess.Popen(self.command(), stdout=log, stderr=log)
         self._wait_until_up()
 
     def _wait_until_up(self) -> None:
@@ -132,3 +129,48 @@ class ValkeyServer:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+class ValkeyServer(ServerProcess):
+    """A server with append-only file; ``options`` win over what stands here."""
+
+    def command(self) -> list[str]:
+        """Program and arguments."""
+        usual = ["--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec"]
+        usual += ["--save", "", "--maxmemory-policy", "noeviction"]
+        # Replicas of tests do not come in crowds.
+        usual += ["--repl-diskless-sync-delay", "0"]
+        head, options = super().command()[:5], super().command()[5:]
+        return [*head, *usual, *options]
+
+    @property
+    def url(self) -> str:
+        """Database 0 of the server."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+
+def replica_of(primary: ValkeyServer, binary: Path | None = None) -> ValkeyServer:
+    """A server that becomes a replica of ``primary`` when it is started."""
+    return ValkeyServer(binary, "--replicaof", f"127.0.0.1 {primary.port}")
+
+
+def wait_until(holds: Callable[[], object], what: str, seconds: float = 30) -> None:
+    """Poll a condition; Redis being away is no. Fails with ``what`` after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if holds():
+                return
+        except redis.exceptions.RedisError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds:g} s: {what}")
+
+
+def wait_until_linked(primary: ValkeyServer, replicas: int = 1) -> None:
+    """Wait until so many replicas confirm what the primary writes."""
+    with primary.client() as client:
+        # An expired key leaves nothing behind.
+        client.set("linked", 1, px=1)
+        confirmed = client.wait(replicas, 9000)
+    assert confirmed >= replicas, f"{confirmed} of {replicas} replicas at port {primary.port}"

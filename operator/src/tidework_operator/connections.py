@@ -13,14 +13,16 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 
 from tidework.broker.broker import Broker
-from tidework.broker.redis import LimitsOf, RedisBroker
+from tidework.broker.redis import RedisBroker
 from tidework.broker.scripts import Value
 from tidework.broker.transport import AsyncTransport, Call, Transport
 from tidework.errors import BrokerRefusedError, BrokerUnavailableError, ConfigurationError
+from tidework.model.durability import Durability
 from tidework.model.identity import QueueName, is_dns_label
+from tidework.model.lease import LimitsOf
+from tidework.model.redis_url import add_login
 
 logger = logging.getLogger(__name__)
 
@@ -87,12 +89,14 @@ def read_url(folder: Path) -> str:
 
     Raises ConfigurationError that names the file at fault; never with a secret in it.
     """
+    user = _read(folder / "username")
+    # Not read here: whoever connects reads it, so that a rotated password needs nobody.
+    password_file = folder / "password" if (folder / "password").is_file() else None
     if url := _read(folder / "url"):
-        if not url.startswith(("redis://", "rediss://", "unix://")):
-            raise ConfigurationError(
-                f"{folder / 'url'}: use redis://HOST:PORT/DB, rediss://... (TLS) or unix://PATH"
-            )
-        return url
+        try:
+            return add_login(url, username=user, password_file=password_file)
+        except ValueError as error:
+            raise ConfigurationError(f"{folder / 'url'}: {error}") from error
     host = _read(folder / "host")
     if not host:
         raise ConfigurationError(f"{folder}: a connection needs a file `url`, or a file `host`")
@@ -103,10 +107,9 @@ def read_url(folder: Path) -> str:
     if not database.isdecimal():
         raise ConfigurationError(f"{folder / 'database'}: use a number, 0 or greater")
     scheme = "rediss" if _read(folder / "tls").lower() in ("true", "1", "yes") else "redis"
-    user, password = _read(folder / "username"), _read(folder / "password")
-    credentials = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user or password else ""
     place = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{credentials}{place}:{port}/{database}"
+    plain = f"{scheme}://{place}:{port}/{database}"
+    return add_login(plain, username=user, password_file=password_file)
 
 
 def _read(file: Path) -> str:
@@ -132,11 +135,19 @@ class RereadTransport:
         self._url = url()
         self._transport = open_url(self._url)
 
-    async def run(self, call: Call) -> Any:
-        return await self._twice(lambda transport: transport.run(call))
+    async def run(self, call: Call, durability: Durability = Durability.ASYNC) -> Any:
+        return await self._twice(lambda transport: transport.run(call, durability))
 
     async def run_all(self, calls: Sequence[Call]) -> list[Any]:
         found: list[Any] = await self._twice(lambda transport: transport.run_all(calls))
+        return found
+
+    async def run_each(self, calls: Sequence[Call]) -> list[Any]:
+        transport = self._transport
+        found = await transport.run_each(calls)
+        if any(isinstance(each, (BrokerRefusedError, BrokerUnavailableError)) for each in found):
+            # Some may have had an effect: whoever asked makes the others once more.
+            await self._reopen(transport)
         return found
 
     async def command(self, *words: Value) -> Any:

@@ -94,6 +94,7 @@ def _upkeep(counters: UpkeepCounters) -> Iterator[Reading]:
         "reaped": counters.reaped,
         "buried": counters.buried,
         "pruned": counters.pruned,
+        "dead_dropped": counters.dead_dropped,
     }
     for how, count in moved.items():
         yield Number("upkeep_jobs", "Jobs moved by upkeep", count, {"how": how}, is_sum=True)

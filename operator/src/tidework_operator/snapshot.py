@@ -113,7 +113,8 @@ class Snapshot:
         try:
             for uid, document in (await broker.crontasks(queue)).items():
                 crontask = parse_document(document, file=f"snapshot of queue {queue}, {uid}")
-                assert isinstance(crontask, CronTask)
+                if not isinstance(crontask, CronTask):
+                    raise ConfigurationError(f"its mirror holds a {crontask.kind}, {uid}")
                 specs.append(spec_of(crontask, now))
         except (BrokerError, ConfigurationError, ScheduleError) as error:
             logger.warning("queue %s waits for the API server: %s", queue, error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -13,7 +13,13 @@ from tidework.broker.redis import RedisBroker, connect
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ClaimedJob, ExchangeRequest, QueueLimits, Settlement
+from tidework.model.lease import (
+    ClaimedJob,
+    ExchangeReply,
+    ExchangeRequest,
+    QueueLimits,
+    Settlement,
+)
 from tidework.model.outcome import Outcome
 
 QUEUE = QueueName("faults", "q")
@@ -107,6 +113,48 @@ async def test_after_the_stand_still_dead_workers_are_reaped(
             reaped += (await broker.upkeep(QUEUE)).reaped
             await asyncio.sleep(0.1)
     assert (await broker.stats(QUEUE)).states[JobState.READY] == 3
+
+
+async def test_requests_that_lay_in_the_sockets_of_a_frozen_server_count_once(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    """Their callers gave them up and repeated them; all copies arrive in the moment of the thaw."""
+    await broker.enqueue(QUEUE, [Job(f"j{i}", "t", {}) for i in range(8)])
+    await broker.exchange(QUEUE, ExchangeRequest("other", 1, 1))
+    await broker.cancel(QUEUE, "j7")
+
+    def requests(broker: RedisBroker) -> list[Awaitable[object]]:
+        return [
+            broker.exchange(QUEUE, ExchangeRequest("w", 1, 4)),
+            broker.enqueue(QUEUE, [Job("new", "t", {})]),
+            broker.cancel(QUEUE, "j6"),
+        ]
+
+    # A connection for each copy has to be there: one that is made anew waits for the server.
+    others = [connect(server.url, QueueLimits(lease=LEASE)) for _ in range(3)]
+    for other in others:
+        await asyncio.gather(*(other.open_queue(QUEUE) for _ in range(3)))
+    server.freeze()
+    for other in others:
+        sent = [asyncio.ensure_future(request) for request in requests(other)]
+        await asyncio.wait(sent, timeout=0.3)
+        for request in sent:
+            request.cancel()
+        await asyncio.gather(*sent, return_exceptions=True)
+    server.thaw()
+    reply = (await asyncio.gather(*requests(broker)))[0]
+
+    stats = await broker.stats(QUEUE)
+    assert stats.counters["repeated"] > 0, "the copies arrived"
+    assert isinstance(reply, ExchangeReply)
+    assert len(reply.claimed) == 4
+    assert stats.counters["claimed"] == 5
+    assert stats.counters["enqueued"] == 9
+    assert stats.counters["cancelled"] == 2
+    states = (JobState.READY, JobState.RUNNING, JobState.CANCELLED)
+    assert [stats.states[state] for state in states] == [2, 5, 2]
+    for other in others:
+        await other.close()
 
 
 async def test_a_document_survives_the_death_of_its_taker(

@@ -21,6 +21,7 @@ class Cli:
     """Runs `tidework` with a server and a namespace."""
 
     def __init__(self, redis_url: str, namespace: str) -> None:
+        self.redis_url = redis_url
         self.environment = {**os.environ, "TIDEWORK_REDIS_URL": redis_url}
         self.environment["TIDEWORK_NAMESPACE"] = namespace
         self.client = Client(Settings(redis_url=redis_url, namespace=namespace))
@@ -148,3 +149,72 @@ def test_crontasks_are_listed_and_run_by_hand(cli: Cli, tmp_path: Path) -> None:
         finally:
             scheduler.terminate()
         assert scheduler.wait(timeout=30) == 0
+
+
+def bury(cli: Cli, task: str, message: str) -> str:
+    """A dead letter of ``task``; its id."""
+    from tidework.broker.redis import connect_blocking
+    from tidework.broker.transport import drive
+    from tidework.model.lease import ExchangeRequest, Settlement
+    from tidework.model.outcome import JobError, Outcome
+
+    job_id = cli.ok("enqueue", task)
+    broker = connect_blocking(cli.redis_url)
+    queue = cli.client.queue("default")
+    worker = f"w.{job_id}"
+    (held,) = drive(broker.exchange(queue, ExchangeRequest(worker, 1, 1))).claimed
+    outcome = Outcome.bury(JobError("ValueError", message))
+    settled = (Settlement(held.id, held.token, outcome),)
+    drive(broker.exchange(queue, ExchangeRequest(worker, 2, 0, settled)))
+    drive(broker.close())
+    return held.id
+
+
+def test_dead_letters_are_found_replayed_and_purged(cli: Cli) -> None:
+    first, second = bury(cli, "send", "no route to 10.0.0.1"), bury(cli, "fetch", "gone")
+    third = bury(cli, "send", "no route to 10.0.0.2")
+    groups = json.loads(cli.ok("dead", "errors", "-o", "json"))
+    assert [group["count"] for group in groups] == [2, 1]
+    fingerprint = groups[0]["fingerprint"]
+    assert fingerprint in cli.ok("dead", "errors")
+    listed = cli.ok("dead", "list", "--error", fingerprint)
+    assert first in listed
+    assert third in listed
+    assert second not in listed
+    assert second in cli.ok("dead", "list", "--task", "fetch", "--since", "1h")
+    assert cli.ok("dead", "list", "--until", "1h") == ""
+
+    assert cli.ok("dead", "replay", "--error", fingerprint) == "2 replayed"
+    assert cli.ok("dead", "purge", second) == "1 purged"
+    assert cli.ok("dead", "list") == ""
+    stats = cli.client.stats_sync("default")
+    assert (stats.backlog, stats.counters["replayed"]) == (2, 2)
+    partly = cli.run("dead", "replay", first, second)
+    assert partly.returncode == 1
+    assert partly.stderr.splitlines() == [f"{first}: not_dead", f"{second}: unknown"]
+
+
+def test_bulk_commands_need_ids_or_a_filter_and_purge_asks(cli: Cli) -> None:
+    assert "give job ids" in cli.refused("dead", "replay")
+    assert "give job ids" in cli.refused("dead", "purge", "a", "--all")
+    bury(cli, "send", "no")
+    assert cli.run("dead", "purge", "--all").returncode != 0
+    assert cli.ok("dead", "purge", "--all", "--yes") == "1 purged"
+    assert "no time zone" in cli.refused("dead", "list", "--since", "2026-11-30T10:00:00")
+    assert "15m, 2h, 7d" in cli.refused("dead", "list", "--since", "yesterday")
+
+
+def test_a_queue_is_paused_and_resumed(cli: Cli) -> None:
+    cli.ok("enqueue", "send")
+    assert cli.ok("queue", "pause", "default", "--reason", "mail is down") == "paused"
+    assert cli.ok("queue", "pause", "default") == "it was paused already"
+    assert "mail is down" in cli.ok("queue", "stats", "default")
+    assert cli.ok("queue", "resume", "default") == "resumed"
+    assert cli.ok("queue", "resume", "default") == "it was not paused"
+
+
+def test_a_unique_key_admits_one_job(cli: Cli) -> None:
+    first = cli.ok("enqueue", "send", "--unique", "invoice-7")
+    assert cli.ok("enqueue", "send", "--unique", "invoice-7").splitlines()[0] == first
+    refused = cli.refused("enqueue", "send", "--unique", "invoice-7", "--on-conflict", "error")
+    assert f"held by job {first}" in refused

@@ -159,7 +159,7 @@ def test_bad_jobs_become_dead_letters_with_the_reason(start: Start) -> None:
     import redis
 
     with redis.Redis.from_url(client.settings.redis_url) as foreign:
-        foreign.lpush(inbox, b"{not json", b'{"params":{}}', b'{"task":"send","unique":"k"}')
+        foreign.lpush(inbox, b"{not json", b'{"params":{}}', b'{"task":"send","unique":{}}')
         foreign.lpush(inbox, b'{"task":"send","params":{"to":"php"},"id":"php-1"}')
     dev.wait_until(lambda: client.stats_sync("emails").inbox == 0)
     assert result_of(client, "php-1") == "sent to php"
@@ -177,7 +177,7 @@ def test_bad_jobs_become_dead_letters_with_the_reason(start: Start) -> None:
     assert len(reasons) == 3, errors
     assert "not valid JSON" in reasons[0]
     assert any(reason.startswith("task:") for reason in reasons)
-    assert any(reason.startswith("unique:") for reason in reasons)
+    assert any(reason.startswith("unique.key:") for reason in reasons)
 
 
 def test_an_unknown_task_waits_for_a_worker_that_knows_it(start: Start) -> None:

@@ -21,6 +21,7 @@ from tidework.errors import (
     BrokerUnavailableError,
     ConfigurationError,
 )
+from tidework.model.durability import Durability
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
 from tidework_operator.connections import (
@@ -51,6 +52,7 @@ def write(folder: Path, **files: str) -> Path:
         ({}, "needs a file `url`"),
         ({"port": "6379"}, "or a file `host`"),
         ({"url": "http://redis"}, "url: use redis://"),
+        ({"url": "redis://:one@redis", "password": "two"}, "url: .* keep one of the two"),
         ({"host": "redis", "port": "many"}, "port: use a number from 1 to 65535"),
         ({"host": "redis", "port": "70000"}, "port: use a number"),
         ({"host": "redis", "database": "-1"}, "database: use a number"),
@@ -76,13 +78,21 @@ def test_a_fault_tells_no_secret(tmp_path: Path) -> None:
         ({"url": "rediss://u:p@h:1/2\n"}, "rediss://u:p@h:1/2"),
         ({"host": "redis\n"}, "redis://redis:6379/0"),
         ({"host": "h", "port": "7", "database": "3", "tls": "true"}, "rediss://h:7/3"),
-        ({"host": "h", "password": "a b@/:%"}, "redis://:a%20b%40%2F%3A%25@h:6379/0"),
-        ({"host": "h", "username": "shop", "password": "x"}, "redis://shop:x@h:6379/0"),
+        ({"host": "h", "password": "x"}, "redis://h:6379/0?password_file=FOLDER/password"),
+        (
+            {"host": "h", "username": "shop", "password": "x"},
+            "redis://h:6379/0?username=shop&password_file=FOLDER/password",
+        ),
+        (
+            {"url": "redis+sentinel://a,b/main", "password": "x"},
+            "redis+sentinel://a,b/main?password_file=FOLDER/password",
+        ),
         ({"host": "fd00::1"}, "redis://[fd00::1]:6379/0"),
     ],
 )
 def test_files_make_a_url(tmp_path: Path, files: dict[str, str], url: str) -> None:
-    assert read_url(write(tmp_path / "default", **files)) == url
+    folder = write(tmp_path / "default", **files)
+    assert read_url(folder) == url.replace("FOLDER", str(folder))
 
 
 def test_a_missing_connection_says_what_there_is_and_how_to_mend_it(tmp_path: Path) -> None:
@@ -149,19 +159,19 @@ class FakeTransport:
         self.calls = 0
         self.closed = False
 
-    async def run(self, call: Call) -> Any:
+    async def run(self, call: Call, durability: Durability = Durability.ASYNC) -> Any:
         return self._answer()
 
     async def run_all(self, calls: Sequence[Call]) -> list[Any]:
         return [self._answer() for _ in calls]
 
+    async def run_each(self, calls: Sequence[Call]) -> list[Any]:
+        return [self.error or self.url for _ in calls]
+
     async def command(self, *words: Value) -> Any:
         return self._answer()
 
     async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
-        raise NotImplementedError
-
-    async def pause(self, seconds: float) -> None:
         raise NotImplementedError
 
     async def close(self) -> None:
@@ -197,6 +207,20 @@ class Server:
 
     def transport(self) -> RereadTransport:
         return RereadTransport(self.ask, self.open_url)
+
+
+async def test_calls_that_fail_each_for_itself_are_left_to_whoever_made_them() -> None:
+    for url in ("redis://wrong", "redis://away"):
+        server = Server()
+        server.away.add("redis://away")
+        server.url = url
+        transport = server.transport()
+        server.url = "redis://new"
+
+        refused = await transport.run_each([CALL, CALL])
+
+        assert [isinstance(each, BrokerError) for each in refused] == [True, True]
+        assert await transport.run_each([CALL]) == ["redis://new"]
 
 
 async def test_refused_credentials_are_read_again_and_the_call_is_made_once_more() -> None:

@@ -54,6 +54,7 @@ def test_a_queue_that_fares_well() -> None:
         "ScalingActive": (True, "FollowsLoad"),
         "ScalingLimited": (False, "AsWanted"),
         "WorkersHealthy": (True, "Healthy"),
+        "DeadLettersKept": (True, "BelowLimit"),
     }
 
 
@@ -205,3 +206,20 @@ def test_what_we_do_not_write_does_not_count() -> None:
     before = make_status(taskqueue(), [], FINE, NOW)
 
     assert not differs(before, {**before, "lastScaleTime": "2026-01-01T00:00:00Z"})
+
+
+@pytest.mark.parametrize(
+    ("dead", "status", "reason"),
+    [
+        (89, True, "BelowLimit"),
+        (90, False, "DeadLettersMany"),
+        (100, False, "DeadLettersDropped"),
+    ],
+)
+def test_dead_letters_near_their_bound_raise_an_alarm(dead: int, status: bool, reason: str) -> None:
+    stats = QueueStats({**dict.fromkeys(JobState, 0), JobState.DEAD: dead}, 0, 0.0, {})
+    subject = Subject(None, None, replace(FINE, stats=stats), keeps=100)
+    (found,) = [each for each in judge(subject) if each.type == "DeadLettersKept"]
+    assert (found.status, found.reason) == (status, reason)
+    if not status:
+        assert "replay or purge" in found.message

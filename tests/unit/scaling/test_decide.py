@@ -307,3 +307,20 @@ def test_the_history_stays_small() -> None:
     assert len(history.lows) <= 51
     # scaleUp's and scaleDown's periods are 15 s: one change a second at most.
     assert len(history.changes) <= 16
+
+
+def test_a_paused_queue_asks_for_no_replicas_but_those_of_what_still_runs() -> None:
+    replay = Replay(quick(idleSeconds=30), replicas=4)
+
+    decision = replay.at(0, load(500, 2, due_soon=3, paused=True), busy=2)
+    assert decision.replicas == 2
+    assert decision.reason.startswith("the queue is paused with 500 waiting: 2 running")
+
+    # What runs has ended, and after idleSeconds the last replica goes.
+    assert replay.at(10, load(500, paused=True)).replicas == 1
+    assert replay.at(41, load(500, paused=True)).replicas == 0
+    assert replay.at(42, load(500)).replicas > 0, "resumed: back in one step"
+
+
+def test_a_paused_queue_keeps_its_min_replicas() -> None:
+    assert Replay(quick(), replicas=5, low=2).at(0, load(500, paused=True)).replicas == 2

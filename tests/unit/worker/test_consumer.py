@@ -370,3 +370,22 @@ async def test_a_cordoned_worker_leaves_work_and_markers_to_others(
 
     await bench.wait_sent(1)
     assert not bench.consumer.cordoned
+
+
+async def test_a_paused_queue_is_left_alone_until_a_marker_says_it_goes_on(bench: Bench) -> None:
+    await bench.broker.pause(QUEUE, "")
+    await bench.enqueue("a")
+    bench.consumer.on_work()
+    await until(lambda: bench.consumer.paused)
+    asked = len(bench.broker.requests)
+    bench.consumer.on_capacity()
+    await until(lambda: bench.consumer._under_way is None)
+    await asyncio.sleep(0)
+    assert len(bench.broker.requests) == asked, "no exchange for what nobody may claim"
+
+    await bench.broker.resume(QUEUE)
+    bench.consumer.on_work(woken=True)
+    await bench.wait_sent(1)
+
+    assert not bench.consumer.paused
+    assert (await bench.job("a")).state is JobState.RUNNING

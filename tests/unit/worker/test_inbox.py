@@ -13,7 +13,6 @@ from tests.unit.worker.consumers import QUEUE, Bench, until
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import BrokerFullError
 from tidework.model.job import JobState
-from tidework.model.outcome import JobError
 from tidework.worker.inbox import read_document
 
 NOW = 1_700_000_000.0
@@ -55,7 +54,8 @@ def test_a_document_without_an_id_gets_one_that_is_stored() -> None:
         (b"[1]", "object"),
         (b'{"id": "a"}', "task"),
         (b'{"task": "t", "params": 7}', "params"),
-        (b'{"task": "t", "v": 2}', "version"),
+        (b'{"task": "t", "v": 0}', "version"),
+        (b'{"v": 2}', "task"),
     ],
 )
 def test_what_is_no_job_is_rejected_with_the_reason(raw: bytes, reason: str) -> None:
@@ -63,7 +63,7 @@ def test_what_is_no_job_is_rejected_with_the_reason(raw: bytes, reason: str) -> 
 
     assert isinstance(found, RejectedDocument)
     assert found.raw == raw
-    error = JobError.decode(found.error)
+    error = found.error
     assert (error.type, error.cause) == ("EnvelopeError", "invalid")
     assert reason in error.message
 
@@ -161,3 +161,26 @@ async def test_work_is_found_while_nobody_may_wait_at_the_inbox(
     await bench.enqueue("a")
 
     await bench.wait_sent(1)
+
+
+def test_an_envelope_of_a_later_version_becomes_a_job_that_waits_for_a_newer_worker() -> None:
+    raw = b'{"v": 2, "id": "a", "task": "t", "priority": 1, "params": [1], "created_at": 5, "x": 1}'
+
+    found = read_document(raw, NOW)
+
+    assert isinstance(found, AcceptedDocument)
+    assert found.body == raw
+    assert (found.job.id, found.job.task, found.job.priority) == ("a", "t", 1)
+
+
+def test_a_later_version_without_an_id_gets_one_and_loses_nothing() -> None:
+    found = read_document(b'{"v": 2, "task": "t", "new": {"n": 12345678901234567890}}', NOW)
+
+    assert isinstance(found, AcceptedDocument)
+    assert json.loads(found.body) == {
+        "v": 2,
+        "task": "t",
+        "new": {"n": 12345678901234567890},
+        "id": found.job.id,
+        "created_at": found.job.created_at,
+    }

@@ -56,11 +56,15 @@ async def test_leases_of_the_other_queue_are_renewed() -> None:
         await bench.stop()
 
 
+def no() -> bool:
+    return False
+
+
 async def test_presence_in_the_other_queue_is_kept() -> None:
     broker = OneQueueFails()
     bench = Bench()
     queues = [(TROUBLED, bench.journal), (QUEUE, bench.journal)]
-    beat = Heartbeat(broker, "w.1", queues, bench.pool, bench.numbers, bench.clock, lambda: False)
+    beat = Heartbeat(broker, "w.1", queues, bench.pool, bench.numbers, bench.clock, no, no)
     running = asyncio.ensure_future(beat.loop.run())
     try:
         async with asyncio.timeout(10):

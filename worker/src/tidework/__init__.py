@@ -7,23 +7,29 @@ from __future__ import annotations
 
 from tidework.app import JobHandle, Task, Tidework
 from tidework.client import Client
-from tidework.model.backlog import JobRecord, QueueStats
+from tidework.model.backlog import ErrorGroup, JobFilter, JobRecord, QueueStats
 from tidework.model.current import CurrentJob, current_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.job import JobState
+from tidework.model.unique import OnConflict, Unique, UniqueUntil
 from tidework.settings import Settings
 
 __all__ = [
     "Bury",
     "Client",
     "CurrentJob",
+    "ErrorGroup",
+    "JobFilter",
     "JobHandle",
     "JobRecord",
     "JobState",
+    "OnConflict",
     "QueueStats",
     "Retry",
     "Settings",
     "Task",
     "Tidework",
+    "Unique",
+    "UniqueUntil",
     "current_job",
 ]

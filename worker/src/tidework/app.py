@@ -22,12 +22,13 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from tidework.broker.broker import Producer
 from tidework.client import Client
-from tidework.errors import ConfigurationError
+from tidework.errors import ConfigurationError, EnvelopeError
 from tidework.model.backlog import JobRecord
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
-from tidework.model.job import DEFAULT_PRIORITY, Job
+from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS, RetryPolicy
 from tidework.model.task import Signature, TaskSpec
+from tidework.model.unique import Unique
 from tidework.settings import Settings
 
 P = ParamSpec("P")
@@ -41,6 +42,15 @@ def _checked_id(job_id: str) -> str:
             f"job_id {job_id!r}: use 1 to 128 characters of A-Z a-z 0-9 _ . : -"
         )
     return job_id
+
+
+def _unique_of(given: str | Unique | None) -> Unique | None:
+    if not isinstance(given, str):
+        return given
+    try:
+        return Unique(given)
+    except EnvelopeError as error:
+        raise ConfigurationError(f"unique={given!r}: {error.reason}") from error
 
 
 def _span(value: Seconds) -> timedelta:
@@ -172,11 +182,14 @@ class Task(Generic[P, R]):
         at: datetime | None = None,
         priority: int | None = None,
         job_id: str | None = None,
+        unique: str | Unique | None = None,
     ) -> Enqueuer[P, R]:
         """The task with options for one enqueue.
 
         delay: seconds from now; at: aware moment (not both); priority: 0 to 9;
-        job_id: your own id, which makes the enqueue idempotent.
+        job_id: your own id, which makes the enqueue idempotent;
+        unique: a key that at most one unfinished job of the queue holds, or a Unique with rules:
+        the handle of a job that is skipped for it is that of the holder.
         Raises ConfigurationError for a bad value.
         """
         if delay is not None and at is not None:
@@ -191,7 +204,7 @@ class Task(Generic[P, R]):
             _checked_id(job_id)
         chosen = self.spec.priority if priority is None else priority
         span = None if delay is None else _span(delay)
-        return Enqueuer(self, EnqueueOptions(delay=span, at=at, priority=chosen, job_id=job_id))
+        return Enqueuer(self, EnqueueOptions(span, at, chosen, job_id, _unique_of(unique)))
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue a call. Raises ParamsError, EnvelopeError, BrokerError."""
@@ -222,6 +235,7 @@ class EnqueueOptions:
     at: datetime | None = None
     priority: int = DEFAULT_PRIORITY
     job_id: str | None = None
+    unique: Unique | None = None
 
 
 class Enqueuer(Generic[P, R]):
@@ -247,6 +261,7 @@ class Enqueuer(Generic[P, R]):
             available_at=due,
             max_attempts=spec.retry.max_attempts,
             timeout=None if spec.timeout is None else spec.timeout.total_seconds(),
+            unique=options.unique,
         )
 
     def _call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Job:
@@ -257,6 +272,8 @@ class Enqueuer(Generic[P, R]):
     ) -> list[Job]:
         if self._options.job_id is not None:
             raise ConfigurationError("job_id names one job; give enqueue_many its job_ids")
+        if self._options.unique is not None:
+            raise ConfigurationError("a unique key names one job; enqueue them one by one")
         signature = self._task.signature
         checked = [signature.to_params((), found) for found in params]
         ids: list[str | None] = [None] * len(checked)
@@ -268,20 +285,21 @@ class Enqueuer(Generic[P, R]):
             )
         return [self._job(found, job_id) for found, job_id in zip(checked, ids, strict=True)]
 
-    def _handle(self, job: Job) -> JobHandle[R]:
-        return JobHandle(self._task.app.client, job.id, self._task.spec.queue)
+    def _handle(self, found: Enqueued) -> JobHandle[R]:
+        queue = self._task.spec.queue
+        return JobHandle(self._task.app.client, found.id, queue, inserted=found.inserted)
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
-        """Enqueue a call. Raises ParamsError, EnvelopeError, BrokerError."""
+        """Enqueue a call. Raises ParamsError, EnvelopeError, UniqueConflictError, BrokerError."""
         job = self._call(args, kwargs)
-        await self._task.app.client.enqueue(self._task.spec.queue, [job])
-        return self._handle(job)
+        (found,) = await self._task.app.client.enqueue(self._task.spec.queue, [job])
+        return self._handle(found)
 
     def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """As ``enqueue``."""
         job = self._call(args, kwargs)
-        self._task.app.client.enqueue_sync(self._task.spec.queue, [job])
-        return self._handle(job)
+        (found,) = self._task.app.client.enqueue_sync(self._task.spec.queue, [job])
+        return self._handle(found)
 
     async def enqueue_many(
         self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
@@ -291,19 +309,19 @@ class Enqueuer(Generic[P, R]):
         job_ids: your own ids, one per job: whoever fans out twice enqueues once.
         Raises as ``enqueue``; nothing is enqueued if one mapping does not fit.
         """
-        jobs = self._jobs(params, job_ids)
-        for batch in _batches(jobs):
-            await self._task.app.client.enqueue(self._task.spec.queue, batch)
-        return [self._handle(job) for job in jobs]
+        found: list[Enqueued] = []
+        for batch in _batches(self._jobs(params, job_ids)):
+            found += await self._task.app.client.enqueue(self._task.spec.queue, batch)
+        return [self._handle(one) for one in found]
 
     def enqueue_many_sync(
         self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
     ) -> list[JobHandle[R]]:
         """As ``enqueue_many``."""
-        jobs = self._jobs(params, job_ids)
-        for batch in _batches(jobs):
-            self._task.app.client.enqueue_sync(self._task.spec.queue, batch)
-        return [self._handle(job) for job in jobs]
+        found: list[Enqueued] = []
+        for batch in _batches(self._jobs(params, job_ids)):
+            found += self._task.app.client.enqueue_sync(self._task.spec.queue, batch)
+        return [self._handle(one) for one in found]
 
 
 ENQUEUE_BATCH = 500
@@ -316,11 +334,13 @@ def _batches(jobs: Sequence[Job]) -> Iterable[Sequence[Job]]:
 
 
 class JobHandle(Generic[R]):
-    """An enqueued job."""
+    """An enqueued job. ``inserted``: False if the id was known already, or if the job is another
+    one, which holds the unique key."""
 
-    def __init__(self, client: Client, job_id: str, queue: str) -> None:
+    def __init__(self, client: Client, job_id: str, queue: str, *, inserted: bool = True) -> None:
         self.id = job_id
         self.queue = queue
+        self.inserted = inserted
         self._client = client
 
     def __repr__(self) -> str:

@@ -11,10 +11,12 @@ import asyncio
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from tidework.broker.broker import Producer
+from tidework.broker.broker import Producer, PurgeAnswer, ReplayAnswer
+from tidework.broker.bulk import purge_all, replay_all
 from tidework.broker.redis import connect, connect_blocking
 from tidework.broker.transport import drive
 from tidework.errors import (
@@ -23,9 +25,16 @@ from tidework.errors import (
     JobNotFoundError,
     WaitTimeoutError,
 )
-from tidework.model.backlog import JobPage, JobRecord, QueueStats
+from tidework.model.backlog import (
+    EVERY_JOB,
+    ErrorGroup,
+    JobFilter,
+    JobPage,
+    JobRecord,
+    QueueStats,
+)
 from tidework.model.identity import QueueName
-from tidework.model.job import FINISHED_STATES, Job, JobState
+from tidework.model.job import FINISHED_STATES, Enqueued, Job, JobState
 from tidework.model.outcome import JobError
 from tidework.settings import Settings
 
@@ -79,14 +88,15 @@ class Client:
 
     # Each operation is written once, over a broker and a way to sleep.
 
-    async def enqueue(self, queue: str, jobs: Sequence[Job]) -> tuple[bool, ...]:
-        """Insert jobs in one step; False for an id already known.
+    async def enqueue(self, queue: str, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
+        """Insert jobs in one step; what became of each.
 
-        Raises EnvelopeError, BrokerFullError, BrokerUnavailableError, BrokerRefusedError.
+        A job whose id is known, or whose unique key is held, is not inserted.
+        Raises UniqueConflictError, EnvelopeError, BrokerError.
         """
         return await _enqueue(self._broker(), self.queue(queue), jobs)
 
-    def enqueue_sync(self, queue: str, jobs: Sequence[Job]) -> tuple[bool, ...]:
+    def enqueue_sync(self, queue: str, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         """As ``enqueue``."""
         return drive(_enqueue(self._blocking_broker(), self.queue(queue), jobs))
 
@@ -125,7 +135,7 @@ class Client:
 
     def stats_sync(self, queue: str) -> QueueStats:
         """As ``stats``."""
-        return drive(_stats(self._blocking_broker(), self.queue(queue)))
+        return drive(self._blocking_broker().stats(self.queue(queue)))
 
     async def queue_length(self, queue: str) -> int:
         """Jobs that could run now and do not (the backlog)."""
@@ -136,17 +146,96 @@ class Client:
         return self.stats_sync(queue).backlog
 
     async def jobs(
-        self, queue: str, state: JobState, *, cursor: str | None = None, limit: int = 100
+        self,
+        queue: str,
+        state: JobState,
+        within: JobFilter = EVERY_JOB,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
     ) -> JobPage:
-        """A page of job ids in one state."""
-        return await self._broker().list_jobs(self.queue(queue), state, cursor=cursor, limit=limit)
+        """A page of job ids in one state. Raises ConfigurationError, see JobFilter."""
+        name = self.queue(queue)
+        return await self._broker().list_jobs(name, state, within, cursor=cursor, limit=limit)
 
     def jobs_sync(
-        self, queue: str, state: JobState, *, cursor: str | None = None, limit: int = 100
+        self,
+        queue: str,
+        state: JobState,
+        within: JobFilter = EVERY_JOB,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
     ) -> JobPage:
         """As ``jobs``."""
-        broker = self._blocking_broker()
-        return drive(_jobs(broker, self.queue(queue), state, cursor, limit))
+        name, broker = self.queue(queue), self._blocking_broker()
+        return drive(broker.list_jobs(name, state, within, cursor=cursor, limit=limit))
+
+    async def errors(self, queue: str, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
+        """Dead letters grouped by the fingerprint of their error, the most frequent first."""
+        return await self._broker().list_errors(self.queue(queue), limit=limit)
+
+    def errors_sync(self, queue: str, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
+        """As ``errors``."""
+        return drive(self._blocking_broker().list_errors(self.queue(queue), limit=limit))
+
+    async def replay(self, job_ids: Sequence[str], *, queue: str) -> tuple[ReplayAnswer, ...]:
+        """Make dead letters ready again with all their attempts; an answer per id."""
+        return await self._broker().replay(self.queue(queue), job_ids)
+
+    def replay_sync(self, job_ids: Sequence[str], *, queue: str) -> tuple[ReplayAnswer, ...]:
+        """As ``replay``."""
+        return drive(self._blocking_broker().replay(self.queue(queue), job_ids))
+
+    async def replay_all(self, queue: str, within: JobFilter = EVERY_JOB) -> Counter[ReplayAnswer]:
+        """Replay the dead letters that are dead now and fit, in batches; how many of each answer.
+
+        Jobs that die again meanwhile are left alone.
+        """
+        return await replay_all(self._broker(), self.queue(queue), within)
+
+    def replay_all_sync(self, queue: str, within: JobFilter = EVERY_JOB) -> Counter[ReplayAnswer]:
+        """As ``replay_all``."""
+        return drive(replay_all(self._blocking_broker(), self.queue(queue), within))
+
+    async def purge(self, job_ids: Sequence[str], *, queue: str) -> tuple[PurgeAnswer, ...]:
+        """Delete ended jobs before their retention is over; an answer per id."""
+        return await self._broker().purge(self.queue(queue), job_ids)
+
+    def purge_sync(self, job_ids: Sequence[str], *, queue: str) -> tuple[PurgeAnswer, ...]:
+        """As ``purge``."""
+        return drive(self._blocking_broker().purge(self.queue(queue), job_ids))
+
+    async def purge_all(
+        self, queue: str, state: JobState, within: JobFilter = EVERY_JOB
+    ) -> Counter[PurgeAnswer]:
+        """Purge the jobs of an ended state that are there now and fit, in batches."""
+        return await purge_all(self._broker(), self.queue(queue), state, within)
+
+    def purge_all_sync(
+        self, queue: str, state: JobState, within: JobFilter = EVERY_JOB
+    ) -> Counter[PurgeAnswer]:
+        """As ``purge_all``."""
+        return drive(purge_all(self._blocking_broker(), self.queue(queue), state, within))
+
+    async def pause(self, queue: str, reason: str = "") -> bool:
+        """Stop claims from the queue until ``resume``; False if it was paused already.
+
+        What runs goes on, and jobs can be enqueued.
+        """
+        return await self._broker().pause(self.queue(queue), reason)
+
+    def pause_sync(self, queue: str, reason: str = "") -> bool:
+        """As ``pause``."""
+        return drive(self._blocking_broker().pause(self.queue(queue), reason))
+
+    async def resume(self, queue: str) -> bool:
+        """End a pause; False if there was none."""
+        return await self._broker().resume(self.queue(queue))
+
+    def resume_sync(self, queue: str) -> bool:
+        """As ``resume``."""
+        return drive(self._blocking_broker().resume(self.queue(queue)))
 
     async def close(self) -> None:
         """Give back this event loop's connections."""
@@ -159,7 +248,7 @@ class Client:
         with self._lock:
             found, self._blocking = self._blocking, None
         if found is not None and found[0] == os.getpid():
-            drive(_close(found[1]))
+            drive(found[1].close())
 
 
 _Sleep = Callable[[float], Coroutine[Any, Any, None]]
@@ -169,7 +258,7 @@ async def _sleep_blocking(seconds: float) -> None:
     time.sleep(seconds)  # noqa: ASYNC251 - driven without an event loop
 
 
-async def _enqueue(broker: Producer, queue: QueueName, jobs: Sequence[Job]) -> tuple[bool, ...]:
+async def _enqueue(broker: Producer, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
     return await broker.enqueue(queue, jobs) if jobs else ()
 
 
@@ -208,17 +297,3 @@ async def _cancel(broker: Producer, queue: QueueName, job_id: str) -> str:
     if answer == "unknown":
         raise JobNotFoundError(job_id, str(queue))
     return str(answer)
-
-
-async def _stats(broker: Producer, queue: QueueName) -> QueueStats:
-    return await broker.stats(queue)
-
-
-async def _jobs(
-    broker: Producer, queue: QueueName, state: JobState, cursor: str | None, limit: int
-) -> JobPage:
-    return await broker.list_jobs(queue, state, cursor=cursor, limit=limit)
-
-
-async def _close(broker: Producer) -> None:
-    await broker.close()

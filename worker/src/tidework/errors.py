@@ -17,16 +17,20 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
     ├── WaitTimeoutError          the awaited job did not end in time
+    ├── UniqueConflictError       another job holds the unique key, and on_conflict is error
     └── BrokerError
         ├── BrokerUnavailableError   Redis cannot be reached, or does not answer
         ├── BrokerRefusedError       Redis is too old, read-only, or refuses the credentials
         ├── BrokerFullError          Redis is out of memory under noeviction
+        ├── NotDurableError          stored, but not as durably as its queue asks
         ├── LayoutError              the queue's layout version does not fit this client
         ├── StaleRequestError        a later request of the same worker was already answered
         └── StaleTermError           another leader holds a higher term
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 
 class TideworkError(Exception):
@@ -137,6 +141,19 @@ class WaitTimeoutError(TideworkError):
         super().__init__(f"job {job_id} is still {state} after {seconds:g} s")
 
 
+class UniqueConflictError(TideworkError):
+    """Another job of the queue holds the unique key: ``holder`` is its id."""
+
+    def __init__(self, key: str, holder: str, queue: str) -> None:
+        self.key = key
+        self.holder = holder
+        self.queue = queue
+        super().__init__(
+            f"unique key {key!r} of queue {queue} is held by job {holder}; nothing was enqueued. "
+            "Wait for that job, or choose on_conflict skip or replace"
+        )
+
+
 class BrokerError(TideworkError):
     """Something between us and Redis."""
 
@@ -170,4 +187,18 @@ class StaleTermError(BrokerError):
         self.stored = stored
         super().__init__(
             f"queue {queue}: term {term} is stale, term {stored} leads; this write was refused"
+        )
+
+
+class NotDurableError(BrokerError):
+    """Stored on the primary, but too few confirmed it in time. Repeating the request is safe."""
+
+    def __init__(
+        self, place: str, who: str, acknowledged: int, wanted: int, within: timedelta
+    ) -> None:
+        self.acknowledged = acknowledged
+        self.wanted = wanted
+        super().__init__(
+            f"Redis at {place} has stored this, acknowledged by {acknowledged} of {wanted} {who} "
+            f"within {within.total_seconds():g} s; repeating the same request is safe"
         )

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import socket
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tidework.errors import ConfigurationError
 from tidework.model.identity import is_dns_label
 from tidework.model.lease import LEASE, POISON_CAP, RELEASE_CAP, QueueLimits
+from tidework.model.redis_url import add_login, read_redis_url
 
 LogFormat = Literal["auto", "human", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class _Frozen(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="TIDEWORK_", frozen=True, extra="ignore")
+    # A URL in an error could tell a password.
+    model_config = SettingsConfigDict(
+        env_prefix="TIDEWORK_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     @classmethod
     def load(cls, **given: Any) -> Self:
@@ -32,17 +37,24 @@ class _Frozen(BaseSettings):
             faults = []
             for fault in error.errors(include_url=False):
                 name = str(fault["loc"][0]) if fault["loc"] else ""
-                option = name.replace("_", "-")
-                faults.append(
-                    f"--{option} / TIDEWORK_{name.upper()}: {fault['msg']} (got {fault['input']!r})"
-                )
+                where = f"--{name.replace('_', '-')} / TIDEWORK_{name.upper()}: " if name else ""
+                # A URL may hold a password.
+                got = f" (got {fault['input']!r})" if name not in ("", "redis_url") else ""
+                faults.append(f"{where}{fault['msg']}{got}")
             raise ConfigurationError("; ".join(faults)) from error
 
 
 class Settings(_Frozen):
-    """What every program needs: where Redis is, which namespace, how to log."""
+    """What every program needs: where Redis is, which namespace, how to log.
+
+    redis_url:           see model/redis_url.py; the next two become options of it
+    redis_username:      '' = that of the URL
+    redis_password_file: read whenever a connection is made, so that a password may be rotated
+    """
 
     redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_username: str = ""
+    redis_password_file: Path | None = None
     namespace: str = "default"
     log_format: LogFormat = "auto"
     log_level: LogLevel = "info"
@@ -57,9 +69,24 @@ class Settings(_Frozen):
     @field_validator("redis_url")
     @classmethod
     def _redis_url(cls, found: str) -> str:
-        if not found.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("use redis://HOST:PORT/DB, rediss://... (TLS) or unix://PATH")
+        read_redis_url(found)
         return found
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_login(cls, found: dict[str, Any]) -> dict[str, Any]:
+        username, file = found.get("redis_username", ""), found.get("redis_password_file")
+        url = found.get("redis_url", cls.model_fields["redis_url"].default)
+        if not url or not (username or file):
+            return found
+        password_file = Path(file) if file else None
+        try:
+            with_login = add_login(url, username=username, password_file=password_file)
+        except ValueError as error:
+            raise ValueError(
+                f"TIDEWORK_REDIS_USERNAME, TIDEWORK_REDIS_PASSWORD_FILE: {error}"
+            ) from error
+        return {**found, "redis_url": with_login}
 
 
 class WorkerSettings(Settings):

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
-from tidework.errors import StaleTermError
+from tidework.errors import BrokerError, StaleTermError
 from tidework.manifests import TaskQueue
 from tidework.scheduler.leadership import Terms
 from tidework_operator.autoscaling.gather import (
@@ -142,12 +142,26 @@ class Autoscaler:
         if memory is None or memory.term != term:
             memory = self._memories[uid] = Memory(term)
         try:
+            await self._configure(document, memory)
             return await self._rounds.run(Subject(found, document, deployment, pods, redis), memory)
         except StaleTermError as error:
             logger.warning("%s", error)
             self._terms.refuse(queue, term)
             self._memories.pop(uid, None)
             return _idle(deployment, _NOT_LED)
+
+    async def _configure(self, document: TaskQueue, memory: Memory) -> None:
+        """Tell the queue's clients, once per term and change. Raises StaleTermError."""
+        durability = document.spec.durability
+        if memory.configured is durability:
+            return
+        try:
+            await self._broker.configure(document.queue_name, memory.term, durability)
+        except StaleTermError:
+            raise
+        except BrokerError:
+            return  # told as RedisReachable; the next round does it
+        memory.configured = durability
 
 
 def _idle(deployment: Object | None, trouble: Trouble) -> ScalingReport:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from tidework.model.durability import Durability
 from tidework.scaling import History
 from tidework_operator.autoscaling.fleet import Fleet
 from tidework_operator.autoscaling.plan import SILENT_S, Action, Scale, Seen, Unmark
@@ -31,6 +32,7 @@ class Memory:
     may_be_cordoned: some worker may be kept from claiming, by us or by the leader before us
     step:            the last smaller count whose result is not known yet
     last_scale:      when we changed the replicas (wall time)
+    configured:      what the queue's clients were told of its durability
     """
 
     term: int
@@ -39,6 +41,7 @@ class Memory:
     may_be_cordoned: bool = True
     step: Step | None = None
     last_scale: datetime | None = None
+    configured: Durability | None = None
 
     def look(self, fleet: Fleet, now: float, *, knows_workers: bool) -> None:
         """Note since when pods are marked or silent; nobody is silent while Redis is."""

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tidework.maintenance.upkeep import DEAD_ALARM
 from tidework.manifests import ManifestErrors
+from tidework.model.job import JobState
+from tidework.model.lease import QueueLimits
 from tidework.scaling import Limit
 from tidework_operator.conditions import Condition
 from tidework_operator.observations import Observation, Trouble
@@ -20,6 +23,7 @@ REDIS_REACHABLE = "RedisReachable"
 SCALING_ACTIVE = "ScalingActive"
 SCALING_LIMITED = "ScalingLimited"
 WORKERS_HEALTHY = "WorkersHealthy"
+DEAD_LETTERS_KEPT = "DeadLettersKept"
 
 _NOT_YET = "NotYetObserved"
 
@@ -48,12 +52,14 @@ class Subject:
 
     objects: why its objects could not be applied, None if they were
     workers: why its workers do not start, None if nothing is known against them
+    keeps:   how many dead letters it keeps at most
     seen:    None until the autoscaler looked at it
     """
 
     objects: Trouble | None
     workers: Trouble | None
     seen: Observation | None
+    keeps: int = QueueLimits().keep_count
 
 
 def judge(subject: Subject) -> tuple[Condition, ...]:
@@ -67,6 +73,7 @@ def judge(subject: Subject) -> tuple[Condition, ...]:
         active,
         _limited(subject.seen),
         healthy,
+        _dead_letters(subject),
     )
 
 
@@ -80,7 +87,13 @@ def judge_invalid(errors: ManifestErrors) -> tuple[Condition, ...]:
         Condition(READY, False, "SpecInvalid", f"what runs is left as it is: {faults}"),
         *(
             Condition(type_, None, "SpecInvalid", words)
-            for type_ in (REDIS_REACHABLE, SCALING_ACTIVE, SCALING_LIMITED, WORKERS_HEALTHY)
+            for type_ in (
+                REDIS_REACHABLE,
+                SCALING_ACTIVE,
+                SCALING_LIMITED,
+                WORKERS_HEALTHY,
+                DEAD_LETTERS_KEPT,
+            )
         ),
     )
 
@@ -123,6 +136,20 @@ def _workers(subject: Subject) -> Condition:
     if not seen.pods:
         return Condition(WORKERS_HEALTHY, True, "NoWorkers", "there are none at present")
     return Condition(WORKERS_HEALTHY, True, "Healthy", "nothing is known against them")
+
+
+def _dead_letters(subject: Subject) -> Condition:
+    if subject.seen is None or subject.seen.stats is None:
+        return Condition(DEAD_LETTERS_KEPT, None, _NOT_YET, "the dead letters were not counted yet")
+    dead = subject.seen.stats.states[JobState.DEAD]
+    remedy = "replay or purge them (`tidework dead`), or raise retention.count"
+    if dead >= subject.keeps:
+        words = f"there are more than retention.count, the oldest are dropped: {remedy}"
+        return Condition(DEAD_LETTERS_KEPT, False, "DeadLettersDropped", words)
+    if dead >= subject.keeps * DEAD_ALARM:
+        words = f"they are close to retention.count, after which the oldest are dropped: {remedy}"
+        return Condition(DEAD_LETTERS_KEPT, False, "DeadLettersMany", words)
+    return Condition(DEAD_LETTERS_KEPT, True, "BelowLimit", "none is dropped for their number")
 
 
 def _silence(pods: Sequence[str]) -> str:

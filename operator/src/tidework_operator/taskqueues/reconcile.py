@@ -91,7 +91,8 @@ class TaskQueueReconciler:
         if seen is not None:
             now = self._clock.now()
             workers = find_problem(seen.deployment, seen.pods, reading.spec.redis, now)
-        await self._tell(found, judge(Subject(objects, workers, seen)), seen)
+        subject = Subject(objects, workers, seen, reading.limits.keep_count)
+        await self._tell(found, judge(subject), seen)
 
     async def _tell(
         self, found: Object, conditions: Sequence[Condition], seen: Observation | None

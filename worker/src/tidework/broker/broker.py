@@ -11,13 +11,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Protocol
 
-from tidework.model.backlog import JobPage, JobRecord, Presence, QueueLoad, QueueStats
+from tidework.model.backlog import (
+    EVERY_JOB,
+    ErrorGroup,
+    JobFilter,
+    JobPage,
+    JobRecord,
+    Presence,
+    QueueLoad,
+    QueueStats,
+)
+from tidework.model.durability import Durability
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
 from tidework.model.identity import QueueName
-from tidework.model.job import Job, JobState
+from tidework.model.job import Enqueued, Job, JobState
 from tidework.model.lease import CordonedWorker, ExchangeReply, ExchangeRequest, RenewReply
+from tidework.model.outcome import JobError
 
 MARKER = b"!"
 """The one-byte document that only wakes a worker."""
@@ -29,7 +41,7 @@ class RejectedDocument:
 
     raw: bytes
     id: str
-    error: bytes
+    error: JobError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +55,46 @@ class AcceptedDocument:
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReply:
-    """Numbers of jobs that one round of upkeep moved; ``next_due`` as in ExchangeReply."""
+    """Numbers of jobs that one round of upkeep moved; ``next_due`` as in ExchangeReply.
+
+    dead:         dead letters now, and dead_limit: how many the queue keeps
+    dead_dropped: how many it ever dropped for their number, before their time was over
+    """
 
     promoted: int
     reaped: int
     buried: int
     pruned: int
     next_due: timedelta | None
+    dead: int = 0
+    dead_limit: int = 0
+    dead_dropped: int = 0
 
 
-class CancelAnswer(str):
-    """'cancelled', 'requested' (it runs; the worker will stop it), 'finished' or 'unknown'."""
+class CancelAnswer(StrEnum):
+    """REQUESTED: it runs, and its worker will stop it."""
 
-    __slots__ = ()
+    CANCELLED = "cancelled"
+    REQUESTED = "requested"
+    FINISHED = "finished"
+    UNKNOWN = "unknown"
+
+
+class ReplayAnswer(StrEnum):
+    """UNIQUE: another job holds its unique key by now; it stays dead."""
+
+    REPLAYED = "replayed"
+    UNKNOWN = "unknown"
+    NOT_DEAD = "not_dead"
+    UNIQUE = "unique"
+
+
+class PurgeAnswer(StrEnum):
+    """UNFINISHED: cancel it first."""
+
+    PURGED = "purged"
+    UNKNOWN = "unknown"
+    UNFINISHED = "unfinished"
 
 
 class Producer(Protocol):
@@ -64,10 +103,11 @@ class Producer(Protocol):
     async def open_queue(self, queue: QueueName) -> None:
         """Make the queue known and check its layout. Raises LayoutError."""
 
-    async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[bool, ...]:
-        """Insert jobs; False for an id that is already known (idempotent).
+    async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
+        """Insert jobs; one whose id is known or whose unique key is held is left alone.
 
-        All jobs of the call are inserted in one step. Raises BrokerFullError, EnvelopeError.
+        All jobs of the call are inserted in one step. Raises BrokerFullError, EnvelopeError,
+        UniqueConflictError (then none is inserted), NotDurableError.
         """
 
     async def cancel(self, queue: QueueName, job_id: str) -> CancelAnswer:
@@ -76,10 +116,36 @@ class Producer(Protocol):
     async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
         """One job, or None."""
 
+    async def replay(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[ReplayAnswer, ...]:
+        """Make dead letters ready again with all their attempts; a document that never
+        validated goes back to the inbox. Raises BrokerFullError."""
+
+    async def purge(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[PurgeAnswer, ...]:
+        """Delete ended jobs before their retention is over."""
+
     async def list_jobs(
-        self, queue: QueueName, state: JobState, *, cursor: str | None = None, limit: int = 100
+        self,
+        queue: QueueName,
+        state: JobState,
+        within: JobFilter = EVERY_JOB,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
     ) -> JobPage:
-        """A page of ids: waiting states in the order of their due time, ended ones newest first."""
+        """A page of ids: waiting jobs in the order in which they run, running ones by the end of
+        their lease, ended ones newest first. While jobs come and go between two pages, one may
+        be seen twice; none that stays is left out. Raises ConfigurationError for a filter that
+        the state does not serve.
+        """
+
+    async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
+        """Dead letters grouped by the fingerprint of their error, the most frequent first."""
+
+    async def pause(self, queue: QueueName, reason: str) -> bool:
+        """Stop claims from the queue until ``resume``; False if it was paused already."""
+
+    async def resume(self, queue: QueueName) -> bool:
+        """End a pause; False if there was none."""
 
     async def stats(self, queue: QueueName) -> QueueStats:
         """Lengths and counters."""
@@ -152,6 +218,12 @@ class Broker(Producer, Protocol):
         A cordoned worker claims nothing until ``ttl`` is over or another call leaves it out.
         Read and cordoned in one step: a worker told to hold no lease gets none afterwards.
         Raises StaleTermError.
+        """
+
+    async def configure(self, queue: QueueName, term: int, durability: Durability) -> None:
+        """Store what every client of the queue has to know of it. Raises StaleTermError.
+
+        Clients that have the queue open already take it over within a minute.
         """
 
     async def take_term(self, queue: QueueName) -> int:

@@ -4,10 +4,10 @@ All keys of a queue share the hash tag ``{namespace/queue}``, hence one slot of 
 number in the prefix is the layout version.
 
     part        type   content
-    meta        hash   layout version, least layout that a client has to serve
+    meta        hash   layout version, least layout that a client has to serve, durability, pause
     inbox       list   JSON documents from any program; taken from the right
     intake      list   documents taken from the inbox, not yet validated
-    jobs        hash   job id -> envelope, opaque bytes
+    jobs        hash   job id -> task, zero byte, envelope (opaque bytes)
     records     hash   job id -> packed state (scripts/fragments/record.lua); absent until claimed
     ready       zset   job id by priority, then due time
     scheduled   zset   job id by due time, then priority
@@ -16,6 +16,10 @@ number in the prefix is the layout version.
     details     hash   job id -> JSON result or last error
     succeeded   zset   job id by end, ms;  dead, cancelled likewise
     tombstones  zset   id of a job pruned early, by the ms until which it may not come back
+    index       zset   ended jobs by task and by error (scripts/fragments/index.lua), score 0
+    errors      zset   fingerprint of an error, by its number of dead letters
+    uniques     hash   unique key -> job that holds it;  unique_ttls: zset of those held for a time
+    replacing   hash   links between a job told to stop and the one that replaces it
     counters    hash   name -> sum of transitions
     services    hash   task -> moving average of its seconds
     guard       hash   run id of the server, last sign of life, time until which nobody reaps
@@ -51,6 +55,11 @@ QUEUE_PARTS = (
     "dead",
     "cancelled",
     "tombstones",
+    "index",
+    "errors",
+    "uniques",
+    "unique_ttls",
+    "replacing",
     "counters",
     "services",
     "guard",

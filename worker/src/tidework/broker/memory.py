@@ -8,106 +8,82 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from tidework.broker.broker import (
     MARKER,
     AcceptedDocument,
     CancelAnswer,
+    PurgeAnswer,
     RejectedDocument,
+    ReplayAnswer,
     UpkeepReply,
 )
-from tidework.broker.memory_entry import read_record
-from tidework.broker.memory_fires import decide_fire
+from tidework.broker.memory_leading import MemoryLeading
+from tidework.broker.memory_readouts import MemoryReadouts
 from tidework.broker.memory_state import QueueState
-from tidework.clock import Clock, SystemClock, from_ms, to_ms
-from tidework.errors import StaleRequestError, StaleTermError
-from tidework.model.backlog import JobPage, JobRecord, Presence, QueueLoad, QueueStats
-from tidework.model.fire import (
-    CronRecord,
-    FireAnswer,
-    FireRequest,
-    Verdict,
-)
+from tidework.clock import from_ms
+from tidework.errors import StaleRequestError, UniqueConflictError
+from tidework.model.backlog import Pause, Presence
 from tidework.model.identity import QueueName
-from tidework.model.job import Job, JobState
-from tidework.model.lease import (
-    ClaimedJob,
-    CordonedWorker,
-    ExchangeReply,
-    ExchangeRequest,
-    QueueLimits,
-    RenewReply,
-)
+from tidework.model.job import Enqueued, Job, JobState
+from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply
+from tidework.model.outcome import JobError
+from tidework.model.unique import OnConflict
 
 BATCH = 100
 
 
-class MemoryBroker:
+class MemoryBroker(MemoryLeading, MemoryReadouts):
     """A Broker that lives and dies with its process."""
 
-    def __init__(self, clock: Clock | None = None, limits: QueueLimits | None = None) -> None:
-        self._clock = clock or SystemClock()
-        self._limits = limits or QueueLimits()
-        self._queues: dict[QueueName, QueueState] = {}
-        self._documents = asyncio.Condition()
-
-    def _open(self, queue: QueueName) -> QueueState:
-        state = self._queues.setdefault(queue, QueueState(self._limits))
-        state.now = to_ms(self._clock.now())
-        return state
-
-    async def _announce(self) -> None:
-        async with self._documents:
-            self._documents.notify_all()
-
-    async def open_queue(self, queue: QueueName) -> None:
-        self._open(queue)
-
-    async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[bool, ...]:
+    async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         state = self._open(queue)
         bodies = [job.encode() for job in jobs]
-        inserted = tuple(
-            state.insert(job, body) is not None for job, body in zip(jobs, bodies, strict=True)
-        )
+        conflict = _find_conflict(state, jobs)
+        if conflict is not None:
+            state.counters["conflicts"] += 1
+            raise UniqueConflictError(*conflict, str(queue))
+        enqueued = tuple(state.insert(job, body) for job, body in zip(jobs, bodies, strict=True))
         state.wake()
         await self._announce()
-        return inserted
+        return enqueued
 
     async def cancel(self, queue: QueueName, job_id: str) -> CancelAnswer:
         state = self._open(queue)
         answer = CancelAnswer(state.cancel(job_id))
+        state.counters["cancel_requests"] += 1
         state.wake()
         await self._announce()
         return answer
 
-    async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
-        entry = self._open(queue).entries.get(job_id)
-        return None if entry is None else read_record(entry)
-
-    async def list_jobs(
-        self, queue: QueueName, state: JobState, *, cursor: str | None = None, limit: int = 100
-    ) -> JobPage:
-        found = self._open(queue).in_state(state)
-        start = int(cursor or 0)
-        page = tuple(entry.id for entry in found[start : start + limit])
-        more = start + limit < len(found)
-        return JobPage(page, str(start + limit) if more else None)
-
-    async def stats(self, queue: QueueName) -> QueueStats:
+    async def replay(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[ReplayAnswer, ...]:
         state = self._open(queue)
-        states = {name: len(state.in_state(name)) for name in JobState}
-        return QueueStats(states, state.documents(), state.oldest_age(), dict(state.counters))
+        answers = tuple(ReplayAnswer(state.replay(job_id)) for job_id in job_ids)
+        state.counters["replay_requests"] += 1
+        state.wake()
+        await self._announce()
+        return answers
 
-    async def queues(self) -> tuple[QueueName, ...]:
-        return tuple(sorted(self._queues))
+    async def purge(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[PurgeAnswer, ...]:
+        state = self._open(queue)
+        state.counters["purge_requests"] += 1
+        return tuple(PurgeAnswer(state.purge(job_id)) for job_id in job_ids)
 
-    async def close(self) -> None:
-        return None
+    async def pause(self, queue: QueueName, reason: str) -> bool:
+        state = self._open(queue)
+        if state.pause is not None:
+            return False
+        state.pause = Pause(from_ms(state.now), reason)
+        return True
+
+    async def resume(self, queue: QueueName) -> bool:
+        state = self._open(queue)
+        was_paused, state.pause = state.pause is not None, None
+        state.wake()
+        await self._announce()
+        return was_paused
 
     async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
         state = self._open(queue)
@@ -136,10 +112,10 @@ class MemoryBroker:
     ) -> tuple[bytes, ...]:
         state = self._open(queue)
         for found in accepted:
-            if state.take_document(found.raw):
-                state.insert(found.job, found.body)
+            if not _is_copy(state, found) and state.take_document(found.raw):
+                _take_in(state, found)
         for refused in rejected:
-            if state.take_document(refused.raw):
+            if refused.id not in state.entries and state.take_document(refused.raw):
                 state.bury_document(refused.id, refused.raw, refused.error)
         taken = [state.inbox.popleft() for _ in range(min(more, len(state.inbox)))]
         moved = [raw for raw in taken if raw != MARKER]
@@ -162,10 +138,11 @@ class MemoryBroker:
                 f"exchange {request.sequence} of {request.incarnation} came after {last}"
             )
         if request.sequence == last and reply is not None:
+            state.counters["repeated"] += 1
             claimed = tuple(c for c in reply.claimed if state.holds(c))
             for found in claimed:
                 state.entries[found.id].lease_ms = state.now + state.lease_ms
-            return replace(reply, claimed=claimed)
+            return _reply(state, request.incarnation, claimed, reply.refused)
         may_reap = state.stamp()
         if request.woken and MARKER in state.intake:
             state.intake.remove(MARKER)
@@ -174,23 +151,17 @@ class MemoryBroker:
         state.promote(BATCH)
         if may_reap:
             state.reap(BATCH)
-        draining = state.is_cordoned(request.incarnation)
+        may_claim = not state.is_cordoned(request.incarnation) and state.pause is None
         token = f"{request.incarnation}:{request.sequence}"
         claimed = tuple(
             ClaimedJob(e.id, token, e.attempt, e.deliveries, e.losses, e.releases, e.body)
-            for e in state.claim(0 if draining else request.want, token)
+            for e in state.claim(request.want if may_claim else 0, token)
         )
         state.prune(BATCH)
         state.wake()
-        reply = ExchangeReply(
-            claimed=claimed,
-            refused=refused,
-            next_due=state.next_due(),
-            backlog=len(state.in_state(JobState.READY)),
-            intake=state.documents(),
-            draining=draining,
-        )
+        reply = _reply(state, request.incarnation, claimed, refused)
         state.replies[request.incarnation] = (request.sequence, reply)
+        state.seen[request.incarnation] = state.now
         await self._announce()
         return reply
 
@@ -214,24 +185,22 @@ class MemoryBroker:
             state.next_due(),
             state.documents(),
             state.is_cordoned(incarnation),
+            state.pause is not None,
         )
 
     async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
         state = self._open(queue)
-        seen = from_ms(state.now)
-        state.presence[presence.incarnation] = Presence(
-            presence.incarnation, seen, json.loads(json.dumps(presence.document))
-        )
+        name, document = presence.incarnation, json.loads(json.dumps(presence.document))
+        if state.presence.get(name, presence) is not None:  # else it has left: the beat is late
+            state.seen[name] = state.now
+            state.presence[name] = Presence(name, from_ms(state.now), document)
         state.forget_absent(ttl)
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         state = self._open(queue)
         # Its last reply stays: a request of it that was sent twice may still be on its way.
-        state.presence.pop(incarnation, None)
-
-    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
-        found = self._open(queue).presence
-        return tuple(found[name] for name in sorted(found))
+        state.seen[incarnation] = state.now
+        state.presence[incarnation] = None
 
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
         state = self._open(queue)
@@ -239,118 +208,63 @@ class MemoryBroker:
         reaped, buried = state.reap(BATCH) if state.stamp() else (0, 0)
         pruned = state.prune(BATCH)
         state.forget_absent(self._limits.keep_presence)
+        state.uniques.prune(state.now, BATCH)
         state.wake()
         await self._announce()
-        return UpkeepReply(promoted, reaped, buried, pruned, state.next_due())
-
-    async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
-        state = self._open(queue)
-        scheduled = [e for e in state.in_state(JobState.SCHEDULED) if not e.held]
-        due = [e for e in scheduled if e.available_ms <= state.now]
-        until = state.now + horizon // timedelta(milliseconds=1)
-        soon = [e for e in scheduled if state.now < e.available_ms <= until]
-        waiting = [e.available_ms for e in scheduled]
-        busy = Counter(e.worker for e in state.in_state(JobState.RUNNING))
-        return QueueLoad(
-            backlog=state.documents() + len(state.in_state(JobState.READY)) + len(due),
-            due_soon=len(soon),
-            in_flight=sum(busy.values()),
-            busy_workers=dict(busy),
-            oldest_age=state.oldest_age(),
-            next_due=min(waiting, default=None),
-            enqueued=state.counters["enqueued"],
-            service_time=dict(state.service_time),
-            now_ms=state.now,
+        return UpkeepReply(
+            promoted,
+            reaped,
+            buried,
+            pruned,
+            state.next_due(),
+            len(state.in_state(JobState.DEAD)),
+            self._limits.keep_count,
+            state.counters["dead_dropped"],
         )
 
-    async def drain(
-        self, queue: QueueName, term: int, candidates: Sequence[str], count: int, *, ttl: timedelta
-    ) -> tuple[CordonedWorker, ...]:
-        state = self._fence(queue, term)
-        busy = Counter(e.worker for e in state.in_state(JobState.RUNNING))
-        ranked = sorted(candidates, key=lambda w: (busy[w], not state.is_cordoned(w), w))
-        until = state.now + ttl // timedelta(milliseconds=1)
-        state.draining = dict.fromkeys(ranked[:count], until)
-        state.wake()
-        await self._announce()
-        return tuple(CordonedWorker(worker, busy[worker]) for worker in ranked[:count])
 
-    async def take_term(self, queue: QueueName) -> int:
-        state = self._open(queue)
-        state.term += 1
-        return state.term
+def _reply(
+    state: QueueState, incarnation: str, claimed: tuple[ClaimedJob, ...], refused: tuple[str, ...]
+) -> ExchangeReply:
+    return ExchangeReply(
+        claimed=claimed,
+        refused=refused,
+        next_due=state.next_due(),
+        backlog=len(state.in_state(JobState.READY)),
+        intake=state.documents(),
+        draining=state.is_cordoned(incarnation),
+        paused=state.pause is not None,
+    )
 
-    async def lead(self, queue: QueueName, holder: str, ttl: timedelta) -> int | None:
-        state = self._open(queue)
-        held_by, term, until = state.leader
-        if held_by and until > state.now:
-            if (held_by, term) != (holder, state.term):
-                return None
-        else:
-            state.term += 1
-        state.leader = (holder, state.term, state.now + ttl // timedelta(milliseconds=1))
-        return state.term
 
-    async def resign(self, queue: QueueName, holder: str) -> None:
-        state = self._open(queue)
-        if state.leader[0] == holder:
-            state.leader = ("", 0, 0)
+def _find_conflict(state: QueueState, jobs: Sequence[Job]) -> tuple[str, str] | None:
+    """The first key and its holder that a job may not meet; jobs before it count as holders."""
+    taken: dict[str, str] = {}
+    for job in jobs:
+        unique = job.unique
+        if unique is None or state.is_known(job.id):
+            continue
+        holder = taken.get(unique.key) or state.uniques.holder_of(unique.key, state.now)
+        if holder and unique.on_conflict is OnConflict.ERROR:
+            return unique.key, holder
+        if not holder or unique.on_conflict is OnConflict.REPLACE:
+            taken[unique.key] = job.id
+    return None
 
-    def _fence(self, queue: QueueName, term: int) -> QueueState:
-        state = self._open(queue)
-        if term < state.term:
-            state.counters["stale_terms"] += 1
-            raise StaleTermError(str(queue), term, state.term)
-        state.term = term
-        return state
 
-    async def admit_cron(
-        self, queue: QueueName, term: int, uid: str, fingerprint: str, start: int, *, reset: bool
-    ) -> CronRecord:
-        state = self._fence(queue, term)
-        cron = state.crons.get(uid)
-        if cron is None:
-            cron = state.crons[uid] = state.new_cron(uid, fingerprint, start)
-        elif reset or cron.fingerprint != fingerprint:
-            cron.fingerprint = fingerprint
-            cron.watermark = max(cron.watermark, start)
-        return state.cron_record(cron)
+def _is_copy(state: QueueState, found: AcceptedDocument) -> bool:
+    """An id that the document does not name itself belongs to one request only."""
+    entry = state.entries.get(found.job.id)
+    return entry is not None and entry.body == found.body and not found.body.endswith(found.raw)
 
-    async def decide_fires(
-        self, queue: QueueName, term: int, requests: Sequence[FireRequest]
-    ) -> tuple[Verdict | FireAnswer, ...]:
-        state = self._fence(queue, term)
-        answers = tuple(decide_fire(state, request) for request in requests)
-        state.wake()
-        await self._announce()
-        return answers
 
-    async def run_now(
-        self, queue: QueueName, term: int | None, uid: str, nonce: str, job: Job
-    ) -> bool:
-        state = self._open(queue) if term is None else self._fence(queue, term)
-        cron = state.crons.get(uid)
-        if term is not None and cron is not None:
-            if cron.last_run_now == nonce:
-                return False
-            cron.last_run_now = nonce
-        entry = state.insert(job, job.encode(), cron=uid)
-        state.wake()
-        await self._announce()
-        return entry is not None
-
-    async def put_crontasks(
-        self, queue: QueueName, term: int, documents: Mapping[str, bytes]
-    ) -> None:
-        state = self._fence(queue, term)
-        for uid in set(state.crontasks) - set(documents):
-            state.crons.pop(uid, None)
-        state.crontasks = dict(documents)
-
-    async def crontasks(self, queue: QueueName) -> Mapping[str, Any]:
-        return {uid: json.loads(raw) for uid, raw in sorted(self._open(queue).crontasks.items())}
-
-    async def cron_record(self, queue: QueueName, uid: str) -> CronRecord | None:
-        state = self._open(queue)
-        cron = state.crons.get(uid)
-        return None if cron is None else state.cron_record(cron)
+def _take_in(state: QueueState, found: AcceptedDocument) -> None:
+    job = found.job
+    was_known = state.is_known(job.id)
+    answer = state.insert(job, found.body)
+    unique = job.unique
+    if answer.inserted or was_known or unique is None or unique.on_conflict is not OnConflict.ERROR:
+        return
+    text = f"its unique key is held by job {answer.id}"
+    error = JobError("UniqueConflictError", text, cause="unique")
+    state.bury_document(job.id, found.body, error, task=job.task)

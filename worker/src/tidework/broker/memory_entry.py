@@ -11,20 +11,31 @@ from tidework.model.backlog import JobRecord
 from tidework.model.fire import Verdict
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.outcome import JobError
+from tidework.model.unique import Unique
+
+HELD = 9 * 10**15
 
 
 @dataclass(slots=True)
 class Entry:
-    """A job as the queue keeps it. ``available_ms`` is its due time; held: by Replace."""
+    """A job as the queue keeps it. ``available_ms`` is its due time.
+
+    held: until the run that it replaces has ended, the CronTask's or ``replaces``
+    raw:  a document that did not validate
+    """
 
     id: str
+    task: str
     body: bytes
     priority: int
     available_ms: int
     state: JobState
-    changed_ms: int
+    changed_ms: int = 0
     cron: str = ""
     held: bool = False
+    unique: Unique | None = None
+    replaces: str = ""
+    raw: bool = False
     attempt: int = 0
     deliveries: int = 0
     losses: int = 0
@@ -34,6 +45,21 @@ class Entry:
     lease_ms: int = 0
     token: str = ""
     detail: bytes = b""
+
+    @property
+    def error(self) -> JobError | None:
+        """Of the last failed attempt."""
+        ended_well = self.state is JobState.SUCCEEDED
+        return JobError.decode(self.detail) if self.detail and not ended_well else None
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Where it stands among the jobs of its state."""
+        if self.state is JobState.READY:
+            return self.priority * 10**13 + self.available_ms, self.id
+        if self.state is JobState.SCHEDULED:
+            return HELD if self.held else self.available_ms * 10 + self.priority, self.id
+        return self.lease_ms if self.state is JobState.RUNNING else self.changed_ms, self.id
 
     @property
     def worker(self) -> str:
@@ -53,7 +79,6 @@ class Cron:
     last_verdict: Verdict | None = None
     last_fire: int | None = None
     last_job: str = ""
-    last_run_now: str = ""
 
 
 def read_record(entry: Entry) -> JobRecord:
@@ -61,6 +86,7 @@ def read_record(entry: Entry) -> JobRecord:
     ended_well = entry.state is JobState.SUCCEEDED
     return JobRecord(
         id=entry.id,
+        task=entry.task,
         state=entry.state,
         body=entry.body,
         priority=entry.priority,
@@ -70,10 +96,11 @@ def read_record(entry: Entry) -> JobRecord:
         releases=entry.releases,
         cancel_requested=entry.cancel and entry.state not in FINISHED_STATES,
         available_at=None if entry.held else from_ms(entry.available_ms),
-        changed_at=from_ms(entry.changed_ms),
+        changed_at=from_ms(entry.changed_ms) if entry.changed_ms else None,
         started_at=from_ms(entry.started_ms) if entry.started_ms else None,
         worker=entry.worker,
         cron=entry.cron,
+        unique=entry.unique.key if entry.unique else "",
         result=json.loads(entry.detail) if ended_well and entry.detail else None,
-        error=JobError.decode(entry.detail) if entry.detail and not ended_well else None,
+        error=entry.error,
     )

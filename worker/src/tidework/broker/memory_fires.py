@@ -13,6 +13,7 @@ def decide_fire(state: QueueState, request: FireRequest) -> Verdict | FireAnswer
         return FireAnswer.CHANGED
     if request.fire <= cron.watermark:
         if request.fire == cron.last_decided and cron.last_verdict is not None:
+            state.counters["known"] += 1
             return cron.last_verdict
         return FireAnswer.STALE_FIRE
     verdict = request.wanted

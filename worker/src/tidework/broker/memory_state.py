@@ -2,104 +2,55 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable
 from datetime import timedelta
 
-from tidework.broker.broker import MARKER
-from tidework.broker.memory_entry import Cron, Entry
-from tidework.clock import from_ms
-from tidework.model.backlog import Presence
-from tidework.model.fire import CronRecord, Verdict
-from tidework.model.job import DEFAULT_PRIORITY, FINISHED_STATES, Job, JobState
+from tidework.broker.memory_entry import Entry
+from tidework.broker.memory_store import QueueStore
+from tidework.model.job import DEFAULT_PRIORITY, FINISHED_STATES, Enqueued, Job, JobState
 from tidework.model.lease import (
     ANTI_STARVATION,
     ClaimedJob,
-    ExchangeReply,
-    QueueLimits,
     Settlement,
 )
 from tidework.model.outcome import JobError, OutcomeKind
+from tidework.model.unique import OnConflict, UniqueUntil
 
-TOMBSTONE_MS = 600_000
 CAPPED_RELEASE_DELAY_MS = 5_000
-SERVICE_WEIGHT = 0.05
-SHORTEST_GAP_MS = 3_000
 _MS = timedelta(milliseconds=1)
 
 
-class QueueState:
-    """Everything of one queue. ``now`` (Unix ms) is set before each step."""
+class QueueState(QueueStore):
+    """The transitions of one queue."""
 
-    def __init__(self, limits: QueueLimits) -> None:
-        self.limits = limits
-        self.lease_ms = limits.lease // _MS
-        self.now = 0
-        self.entries: dict[str, Entry] = {}
-        self.inbox: deque[bytes] = deque()
-        self.intake: list[bytes] = []
-        self.counters: Counter[str] = Counter()
-        self.replies: dict[str, tuple[int, ExchangeReply]] = {}
-        self.presence: dict[str, Presence] = {}
-        self.service_time: dict[str, float] = {}
-        self.tombstones: dict[str, int] = {}
-        self.draining: dict[str, int] = {}
-        self.term = 0
-        self.leader = ("", 0, 0)
-        self.crons: dict[str, Cron] = {}
-        self.crontasks: dict[str, bytes] = {}
-        self._seen_ms = 0
-        self._hold_until = 0
-        self._new_earliest = False
-
-    def in_state(self, state: JobState) -> list[Entry]:
-        """Waiting jobs by urgency or due time, running by lease, ended newest first."""
-        found = [e for e in self.entries.values() if e.state is state]
-        if state is JobState.READY:
-            return sorted(found, key=lambda e: (e.priority, e.available_ms, e.id))
-        if state is JobState.SCHEDULED:
-            return sorted(found, key=lambda e: (e.held, e.available_ms, e.priority, e.id))
-        if state is JobState.RUNNING:
-            return sorted(found, key=lambda e: (e.lease_ms, e.id))
-        return sorted(found, key=lambda e: (e.changed_ms, e.id), reverse=True)
-
-    def documents(self) -> int:
-        """Unvalidated documents, wake-up markers not counted."""
-        return sum(raw != MARKER for raw in [*self.inbox, *self.intake])
-
-    def oldest_age(self) -> float:
-        """Seconds that the oldest ready or due job has waited."""
-        due = [
-            e.available_ms
-            for e in self.entries.values()
-            if e.state is JobState.READY
-            or (e.state is JobState.SCHEDULED and e.available_ms <= self.now and not e.held)
-        ]
-        return max(0, self.now - min(due)) / 1000 if due else 0.0
-
-    def next_due(self) -> timedelta | None:
-        """Until the next scheduled job is due or a lease runs out."""
-        times = [e.available_ms for e in self.in_state(JobState.SCHEDULED) if not e.held]
-        leases = [e.lease_ms for e in self.in_state(JobState.RUNNING)]
-        if leases:
-            times.append(max(min(leases), self._hold_until))
-        return max(0, min(times) - self.now) * _MS if times else None
-
-    def insert(self, job: Job, body: bytes, *, cron: str = "", hold: bool = False) -> Entry | None:
-        """A new job; None if its id is known or was until a short while ago."""
-        if job.id in self.entries or self.tombstones.get(job.id, 0) > self.now:
-            return None
+    def insert(self, job: Job, body: bytes, *, cron: str = "", hold: bool = False) -> Enqueued:
+        """A new job, unless its id is known or its unique key is held."""
+        if self.is_known(job.id):
+            self.counters["known"] += 1
+            return Enqueued(job.id, False)
+        replaces = ""
+        if job.unique is not None and not cron:
+            holder = self.uniques.holder_of(job.unique.key, self.now)
+            if holder and job.unique.on_conflict is not OnConflict.REPLACE:
+                self.counters["deduplicated"] += 1
+                return Enqueued(holder, False)
+            if holder:
+                replaces = self._replace(holder)
+                hold = hold or bool(replaces)
+            self.uniques.hold(job.id, job.unique, self.now)
         available = self.now if job.available_at is None else round(job.available_at * 1000)
         waits = hold or available > self.now
         entry = Entry(
             id=job.id,
+            task=job.task,
             body=body,
             priority=job.priority,
             available_ms=available,
             state=JobState.SCHEDULED if waits else JobState.READY,
-            changed_ms=self.now,
             cron=cron,
             held=hold,
+            unique=None if cron else job.unique,
+            replaces=replaces,
         )
         if waits and not hold:
             others = (e for e in self.entries.values() if e.state is JobState.SCHEDULED)
@@ -107,44 +58,29 @@ class QueueState:
             self._new_earliest |= earliest is None or available < earliest
         self.entries[job.id] = entry
         self.counters["enqueued"] += 1
-        return entry
+        return Enqueued(job.id, True)
 
-    def wake(self) -> None:
-        """Have one blocked worker look, if there is work or a new earliest due time."""
-        ready = any(entry.state is JobState.READY for entry in self.entries.values())
-        if not self.inbox and (self._new_earliest or ready):
-            self.inbox.append(MARKER)
-        self._new_earliest = False
+    def _replace(self, old: str) -> str:
+        """Cancel the holder of a key, or ask it to stop: then its id, for the new job to wait."""
+        entry = self.entries.get(old)
+        if entry is None or entry.state in FINISHED_STATES:
+            return ""
+        self.counters["replaced"] += 1
+        if entry.state is JobState.RUNNING:
+            entry.cancel = True
+            return old
+        stopping = entry.replaces
+        entry.replaces = ""
+        self._finish(entry, JobState.CANCELLED, b"")
+        return stopping
 
-    def take_document(self, raw: bytes) -> bool:
-        """Remove one such document from intake; False if somebody else did."""
-        if raw in self.intake:
-            self.intake.remove(raw)
-            return True
-        return False
-
-    def bury_document(self, job_id: str, raw: bytes, error: bytes) -> None:
-        """A dead letter of a document that is no job."""
-        entry = Entry(job_id, raw, DEFAULT_PRIORITY, self.now, JobState.READY, self.now)
+    def bury_document(self, job_id: str, body: bytes, error: JobError, *, task: str = "") -> None:
+        """A dead letter of a document that is no job, or one that may not become it."""
+        entry = Entry(job_id, task, body, DEFAULT_PRIORITY, self.now, JobState.READY)
+        entry.raw = not task
         self.entries[job_id] = entry
         self.counters["rejected"] += 1
-        self._finish(entry, JobState.DEAD, error)
-
-    def stamp(self) -> bool:
-        """Note that the store lives; False while reaping has to stand still after a pause."""
-        if self.now < self._seen_ms:  # the clock was set back: leases keep what they had left
-            back = self._seen_ms - self.now
-            self._hold_until -= back
-            for entry in self.in_state(JobState.RUNNING):
-                entry.lease_ms -= back
-        if self._seen_ms and self.now - self._seen_ms > max(self.lease_ms // 2, SHORTEST_GAP_MS):
-            self._hold_until = self.now + self.lease_ms
-        self._seen_ms = self.now
-        return self.now >= self._hold_until
-
-    def is_cordoned(self, incarnation: str) -> bool:
-        """Whether the worker gets no jobs for now."""
-        return self.draining.get(incarnation, 0) > self.now
+        self._finish(entry, JobState.DEAD, error.encode())
 
     def claim(self, want: int, token: str) -> list[Entry]:
         """Lease up to ``want`` ready jobs."""
@@ -160,6 +96,8 @@ class QueueState:
                 if oldest_first
                 else ready[0]
             )
+            if entry.unique is not None and entry.unique.until is UniqueUntil.START:
+                self.uniques.free(entry.id, entry.unique.key)
             entry.state = JobState.RUNNING
             entry.attempt += 1
             entry.deliveries += 1
@@ -234,14 +172,23 @@ class QueueState:
         entry.detail = detail
         self.counters[state.value] += 1
         if entry.cron and not self.active_runs(entry.cron, held=False):
-            self._let_go(entry.cron)
+            self._let_go(lambda e: e.cron == entry.cron)
+        if entry.unique is not None:
+            if entry.unique.until is not UniqueUntil.TTL:
+                self.uniques.free(entry.id, entry.unique.key)
+            entry.replaces = ""
+            self._let_go(lambda e: e.replaces == entry.id)
 
-    def _let_go(self, cron: str) -> None:
+    def _let_go(self, is_meant: Callable[[Entry], bool]) -> None:
         for entry in self.entries.values():
-            if entry.cron == cron and entry.held:
+            if is_meant(entry) and entry.held:
                 entry.held = False
-                entry.state = JobState.READY
-                entry.available_ms = self.now
+                entry.replaces = ""
+                entry.available_ms = max(self.now, entry.available_ms)
+                waits = entry.available_ms > self.now
+                self._new_earliest |= waits
+                entry.state = JobState.SCHEDULED if waits else JobState.READY
+                entry.changed_ms = self.now
 
     def cancel(self, job_id: str) -> str:
         """Cancel a waiting job; ask for it of a running one."""
@@ -255,6 +202,40 @@ class QueueState:
             return "requested"
         self._finish(entry, JobState.CANCELLED, b"")
         return "cancelled"
+
+    def replay(self, job_id: str) -> str:
+        """Make a dead letter ready again; one that never validated goes back to the inbox."""
+        entry = self.entries.get(job_id)
+        if entry is None:
+            return "unknown"
+        if entry.state is not JobState.DEAD:
+            return "not_dead"
+        unique = entry.unique
+        if unique is not None and unique.until is not UniqueUntil.TTL:
+            if self.uniques.holder_of(unique.key, self.now):
+                return "unique"
+            self.uniques.hold(job_id, unique, self.now)
+        self.counters["replayed"] += 1
+        if entry.raw:
+            del self.entries[job_id]
+            self.inbox.append(entry.body)
+            return "replayed"
+        entry.attempt = entry.losses = entry.releases = 0
+        entry.detail = b""
+        entry.cancel = False
+        self._wait_again(entry, self.now)
+        return "replayed"
+
+    def purge(self, job_id: str) -> str:
+        """Delete an ended job; its id stays known for a while."""
+        entry = self.entries.get(job_id)
+        if entry is None:
+            return "unknown"
+        if entry.state not in FINISHED_STATES:
+            return "unfinished"
+        self.counters["purged"] += 1
+        self._forget(entry)
+        return "purged"
 
     def promote(self, limit: int) -> int:
         """Make due jobs ready."""
@@ -283,67 +264,3 @@ class QueueState:
                 )
                 buried += self._lose(entry, error.encode())
         return len(expired) - buried, buried
-
-    def forget_absent(self, ttl: timedelta) -> None:
-        """Forget workers that were not seen for ``ttl``."""
-        oldest = from_ms(self.now) - ttl
-        for name, found in list(self.presence.items()):
-            if found.seen_at <= oldest:
-                del self.presence[name]
-
-    def prune(self, limit: int) -> int:
-        """Delete what is past retention."""
-        for job_id, until in list(self.tombstones.items()):
-            if until <= self.now:
-                del self.tombstones[job_id]
-        pruned = 0
-        for state in FINISHED_STATES:
-            keep = self.limits.keep_dead if state is JobState.DEAD else self.limits.keep_succeeded
-            found = self.in_state(state)
-            surplus = max(0, len(found) - self.limits.keep_count)
-            for rank, entry in enumerate(reversed(found)):
-                expired = entry.changed_ms + keep // _MS <= self.now
-                if pruned >= limit or not (expired or rank < surplus):
-                    break
-                del self.entries[entry.id]
-                pruned += 1
-                until = entry.changed_ms + TOMBSTONE_MS
-                if until > self.now:
-                    self.tombstones[entry.id] = until
-        self.counters["pruned"] += pruned
-        return pruned
-
-    def note_served(self, served: Mapping[str, tuple[int, float]]) -> None:
-        """Move each task's average service time towards what was just measured."""
-        for task, (count, seconds) in served.items():
-            mean = seconds / count
-            known = self.service_time.get(task)
-            weight = 1 - (1 - SERVICE_WEIGHT) ** count
-            self.service_time[task] = mean if known is None else known + weight * (mean - known)
-
-    def new_cron(self, uid: str, fingerprint: str, start: int) -> Cron:
-        """A record that has decided nothing yet."""
-        return Cron(uid, fingerprint, start)
-
-    def active_runs(self, uid: str, *, held: bool = True) -> list[str]:
-        """Ids of unfinished runs, sorted; with or without those that Replace holds."""
-        return sorted(
-            e.id
-            for e in self.entries.values()
-            if e.cron == uid and e.state not in FINISHED_STATES and (held or not e.held)
-        )
-
-    def cron_record(self, cron: Cron) -> CronRecord:
-        """The read-out of a record."""
-        held = [e.id for e in self.entries.values() if e.cron == cron.uid and e.held]
-        return CronRecord(
-            uid=cron.uid,
-            fingerprint=cron.fingerprint,
-            watermark=cron.watermark,
-            verdicts={v: cron.verdicts[v] for v in Verdict},
-            active=tuple(self.active_runs(cron.uid)),
-            held=held[0] if held else "",
-            last_fire=cron.last_fire,
-            last_job=cron.last_job,
-            last_run_now=cron.last_run_now,
-        )

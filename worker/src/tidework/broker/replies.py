@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from tidework.clock import from_ms
-from tidework.model.backlog import JobRecord, QueueLoad, QueueStats
+from tidework.errors import BrokerError
+from tidework.model.backlog import ErrorGroup, JobRecord, Pause, QueueLoad, QueueStats
 from tidework.model.fire import CronRecord, Verdict
+from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import ClaimedJob, ExchangeReply
 from tidework.model.outcome import JobError
+
+
+@contextmanager
+def reading(what: str, queue: QueueName) -> Iterator[None]:
+    """Turn what cannot be read into a BrokerError: somebody wrote into the queue past us."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise BrokerError(
+            f"{what} of queue {queue} cannot be read as Tidework stores it ({error!r:.200}); "
+            f"look into tw1:{{{queue}}}:* for what another program has written"
+        ) from error
 
 
 def read_wait(ms: int) -> timedelta | None:
@@ -20,32 +35,74 @@ def read_wait(ms: int) -> timedelta | None:
     return None if ms < 0 else timedelta(milliseconds=ms)
 
 
+def split_body(stored: bytes) -> tuple[str, bytes]:
+    """Task and envelope of an entry of ``jobs``."""
+    task, _, body = stored.partition(b"\0")
+    return task.decode(), body
+
+
+def read_pause(text: str) -> Pause | None:
+    """Since when and why a queue is paused, '' if it is not."""
+    ms, _, reason = text.partition(" ")
+    return Pause(from_ms(int(ms)), reason) if ms else None
+
+
+def read_errors(reply: Sequence[Any]) -> tuple[ErrorGroup, ...]:
+    """See list_errors.lua."""
+    return tuple(
+        ErrorGroup(
+            fingerprint=reply[i].decode(),
+            count=reply[i + 1],
+            first_at=from_ms(reply[i + 2]),
+            last_at=from_ms(reply[i + 3]),
+            example=reply[i + 4].decode(),
+            error=JobError.decode(reply[i + 5]) if reply[i + 5] else None,
+        )
+        for i in range(0, len(reply), 6)
+    )
+
+
 def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
     """See exchange.lua."""
-    _, due, ready, documents, refused, claimed, draining = reply
+    _, due, ready, documents, refused, claimed, draining, paused = reply
     return ExchangeReply(
         claimed=tuple(
-            ClaimedJob(job_id.decode(), token, attempt, deliveries, losses, releases, body)
-            for job_id, attempt, deliveries, losses, releases, body in claimed
+            ClaimedJob(
+                job_id.decode(), token, attempt, deliveries, losses, releases, split_body(stored)[1]
+            )
+            for job_id, attempt, deliveries, losses, releases, stored in claimed
         ),
         refused=tuple(raw.decode() for raw in refused),
         next_due=read_wait(due),
         backlog=ready,
         intake=documents,
         draining=bool(draining),
+        paused=bool(paused),
     )
 
 
 def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
     """See get_job.lua."""
-    (name, body, priority, attempt, deliveries, losses, releases, cancel, due, changed, started) = (
-        reply[:11]
-    )
-    token, cron, detail = reply[11].decode(), reply[12].decode(), reply[13]
+    (
+        name,
+        stored,
+        priority,
+        attempt,
+        deliveries,
+        losses,
+        releases,
+        cancel,
+        due,
+        changed,
+        started,
+    ) = reply[:11]
+    token, cron, detail, unique = (reply[11].decode(), reply[12].decode(), *reply[13:15])
+    task, body = split_body(stored)
     state = JobState(name.decode())
     ended_well = state is JobState.SUCCEEDED
     return JobRecord(
         id=job_id,
+        task=task,
         state=state,
         body=body,
         priority=priority,
@@ -55,10 +112,11 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
         releases=releases,
         cancel_requested=bool(cancel) and state not in FINISHED_STATES,
         available_at=None if due < 0 else from_ms(due),
-        changed_at=from_ms(changed),
+        changed_at=from_ms(changed) if changed else None,
         started_at=from_ms(started) if started else None,
         worker=token.rpartition(":")[0],
         cron=cron,
+        unique=unique.decode(),
         result=json.loads(detail) if ended_well and detail else None,
         error=JobError.decode(detail) if detail and not ended_well else None,
     )
@@ -67,18 +125,19 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
 def read_stats(reply: Sequence[Any]) -> QueueStats:
     """See stats.lua."""
     states = dict(zip(JobState, reply[:6], strict=True))
-    pairs = zip(reply[8::2], reply[9::2], strict=True)
+    pairs = zip(reply[9::2], reply[10::2], strict=True)
     return QueueStats(
         states=states,
         inbox=reply[6],
         oldest_age=reply[7] / 1000,
         counters={name.decode(): int(value) for name, value in pairs},
+        pause=read_pause(reply[8].decode()),
     )
 
 
 def read_load(reply: Sequence[Any]) -> QueueLoad:
     """See gather.lua."""
-    now, backlog, soon, in_flight, age, due, enqueued, holders, services = reply
+    now, backlog, soon, in_flight, age, due, enqueued, holders, services, paused = reply
     return QueueLoad(
         backlog=backlog,
         due_soon=soon,
@@ -94,6 +153,7 @@ def read_load(reply: Sequence[Any]) -> QueueLoad:
             for task, ms in zip(services[::2], services[1::2], strict=True)
         },
         now_ms=now,
+        paused=bool(paused),
     )
 
 

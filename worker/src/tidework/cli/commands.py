@@ -16,7 +16,7 @@ from tidework.settings import LogFormat, Settings, WorkerSettings
 _ELSEWHERE = {
     "enqueue": "tidework.cli.jobs:enqueue",
     "job": "tidework.cli.jobs:job",
-    "dead": "tidework.cli.jobs:dead",
+    "dead": "tidework.cli.dead:dead",
     "queue": "tidework.cli.queues:queue",
     "cron": "tidework.cli.crons:cron",
 }

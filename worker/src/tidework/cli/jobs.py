@@ -1,4 +1,4 @@
-"""Commands about jobs: enqueue, look, cancel, list dead letters."""
+"""Commands about jobs: enqueue, look, cancel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tidework.cli.options import client_of, namespace_option, output_option, red
 from tidework.errors import EnvelopeError
 from tidework.model.backlog import JobRecord
 from tidework.model.identity import new_job_id
-from tidework.model.job import DEFAULT_PRIORITY, Job, JobState, decode_job
+from tidework.model.job import DEFAULT_PRIORITY, Job, decode_job
+from tidework.model.unique import OnConflict, Unique
 
 queue_option = click.option(
     "-q", "--queue", default="default", show_default=True, help="Queue of the job."
@@ -27,43 +28,54 @@ queue_option = click.option(
 @click.option("--delay", type=float, help="Seconds until it may run.")
 @click.option("--priority", type=click.IntRange(0, 9), default=DEFAULT_PRIORITY, show_default=True)
 @click.option("--id", "job_id", help="Own id: the same id enqueues once.")
+@click.option("--unique", help="Key that at most one unfinished job of the queue holds.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice([rule.value for rule in OnConflict]),
+    default=OnConflict.SKIP.value,
+    show_default=True,
+    help="What to do if another job holds the key.",
+)
 @redis_option
 @namespace_option
 def enqueue(
+    *,
     task: str,
     params: str,
     queue: str,
-    delay: float | None,
-    priority: int,
-    job_id: str | None,
     redis_url: str | None,
     namespace: str | None,
+    **options: Any,
 ) -> None:
     """Enqueue TASK with PARAMS, a JSON object of named parameters; print the job's id.
 
     The parameters are checked by the worker: the command line does not know the application.
     """
     now = time.time()
+    delay, unique, on_conflict = options["delay"], options["unique"], options["on_conflict"]
     try:
-        found = json.loads(params)
+        given = json.loads(params)
     except ValueError as error:
         raise click.BadParameter(f"not valid JSON: {error}", param_hint="PARAMS") from error
-    job = Job(
-        id=job_id or new_job_id(),
-        task=task,
-        params=found,
-        priority=priority,
-        created_at=round(now, 3),
-        available_at=None if delay is None else now + delay,
-    )
     try:
+        job = Job(
+            id=options["job_id"] or new_job_id(),
+            task=task,
+            params=given,
+            priority=options["priority"],
+            created_at=round(now, 3),
+            available_at=None if delay is None else now + delay,
+            unique=Unique(unique, on_conflict=OnConflict(on_conflict)) if unique else None,
+        )
         decode_job(job.encode(), new_id=job.id, now=now)
     except EnvelopeError as error:
         raise click.BadParameter(str(error), param_hint=error.field or "PARAMS") from error
     client = client_of(redis_url, namespace)
-    (inserted,) = client.enqueue_sync(queue, [job])
-    click.echo(job.id)
-    if not inserted:
+    (found,) = client.enqueue_sync(queue, [job])
+    click.echo(found.id)
+    if found.id != job.id:
+        click.echo(f"this job holds the key {unique!r}: nothing was enqueued", err=True)
+    elif not found.inserted:
         click.echo("this id is known already: nothing was enqueued", err=True)
 
 
@@ -83,7 +95,7 @@ def get_job(
 ) -> None:
     """Everything known of the job JOB_ID."""
     record = client_of(redis_url, namespace).get_sync(job_id, queue=queue)
-    found = _document(record)
+    found = document_of(record)
     if output == "json":
         click.echo(json.dumps(found, indent=2, default=str))
         return
@@ -103,33 +115,6 @@ def cancel_job(job_id: str, queue: str, redis_url: str | None, namespace: str | 
     click.echo(client_of(redis_url, namespace).cancel_sync(job_id, queue=queue))
 
 
-@click.group()
-def dead() -> None:
-    """Dead letters: jobs that are out of attempts, and documents that are no jobs."""
-
-
-@dead.command("list")
-@queue_option
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-@redis_option
-@namespace_option
-@output_option
-def list_dead(
-    queue: str, limit: int, redis_url: str | None, namespace: str | None, output: str
-) -> None:
-    """The latest dead letters, newest first."""
-    client = client_of(redis_url, namespace)
-    ids = client.jobs_sync(queue, JobState.DEAD, limit=limit).ids
-    records = [client.get_sync(found, queue=queue) for found in ids]
-    if output == "json":
-        click.echo(json.dumps([_document(record) for record in records], indent=2, default=str))
-        return
-    for record in records:
-        error = record.error
-        reason = "" if error is None else f"{error.type}: {error.message.splitlines()[0][:120]}"
-        click.echo(f"{record.id}  {_envelope(record).get('task', '(no job)')}  {reason}")
-
-
 def _envelope(record: JobRecord) -> dict[str, Any]:
     try:
         found = json.loads(record.body)
@@ -142,7 +127,7 @@ def _moment(found: datetime | None) -> str | None:
     return None if found is None else found.isoformat(timespec="milliseconds")
 
 
-def _document(record: JobRecord) -> dict[str, Any]:
+def document_of(record: JobRecord) -> dict[str, Any]:
     """A record for people and for JSON; what is not there is left out."""
     envelope = _envelope(record)
     found: dict[str, Any] = {"id": record.id, "state": record.state.value}
@@ -161,11 +146,13 @@ def _document(record: JobRecord) -> dict[str, Any]:
         "started_at": _moment(record.started_at),
         "worker": record.worker or None,
         "cron": record.cron or None,
+        "unique": record.unique or None,
         "cancel_requested": record.cancel_requested or None,
         "result": record.result,
     }
     if record.error is not None:
         error = record.error
         found["error"] = f"{error.type}: {error.message} (cause: {error.cause})"
+        found["fingerprint"] = error.fingerprint
         found["trace"] = error.trace or None
     return {name: value for name, value in found.items() if value is not None}

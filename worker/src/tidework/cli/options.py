@@ -16,7 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def redis_option(command: F) -> F:
     """--redis-url"""
     return click.option(
-        "--redis-url", envvar="TIDEWORK_REDIS_URL", help="redis://USER:PASSWORD@HOST:PORT/DB"
+        "--redis-url",
+        envvar="TIDEWORK_REDIS_URL",
+        help="redis://USER:PASSWORD@HOST:PORT/DB, redis+sentinel://..., redis+cluster://...",
     )(command)
 
 

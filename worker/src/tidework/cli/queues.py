@@ -16,7 +16,7 @@ from tidework.settings import Settings
 
 @click.group()
 def queue() -> None:
-    """Look at queues."""
+    """Look at queues, pause and resume them."""
 
 
 @queue.command("list")
@@ -44,7 +44,31 @@ def stats(name: str, redis_url: str | None, namespace: str | None, output: str) 
         click.echo(f"{key:<24} {value}")
 
 
+@queue.command("pause")
+@click.argument("name")
+@click.option("--reason", default="", help="Shown to whoever asks why nothing runs.")
+@redis_option
+@namespace_option
+def pause(name: str, reason: str, redis_url: str | None, namespace: str | None) -> None:
+    """Let nothing be claimed from the queue NAME; what runs goes on, jobs can be enqueued."""
+    paused = client_of(redis_url, namespace).pause_sync(name, reason)
+    click.echo("paused" if paused else "it was paused already")
+
+
+@queue.command("resume")
+@click.argument("name")
+@redis_option
+@namespace_option
+def resume(name: str, redis_url: str | None, namespace: str | None) -> None:
+    """End the pause of the queue NAME."""
+    resumed = client_of(redis_url, namespace).resume_sync(name)
+    click.echo("resumed" if resumed else "it was not paused")
+
+
 def _document(found: QueueStats) -> dict[str, Any]:
     document: dict[str, Any] = {state.value: count for state, count in found.states.items()}
     document |= {"unvalidated": found.inbox, "oldest_age_seconds": found.oldest_age}
+    if found.pause is not None:
+        document["paused_since"] = found.pause.since.isoformat(timespec="seconds")
+        document["paused_because"] = found.pause.reason
     return document | {f"total_{name}": value for name, value in sorted(found.counters.items())}

@@ -13,11 +13,13 @@ from tidework.dev.local_workers import LocalWorkers
 from tidework.errors import BrokerError
 from tidework.manifests import TaskQueue
 from tidework.model.backlog import QueueLoad
+from tidework.model.durability import Durability
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.scaling.decide import decide
 from tidework.scaling.decision import ScalingInput
 from tidework.scaling.history import History
+from tidework.scheduler.leadership import Terms
 
 EVERY = timedelta(seconds=0.5)
 HORIZON = timedelta(seconds=10)
@@ -35,15 +37,25 @@ class ScaledQueue:
     history: History = field(default_factory=History)
     reason: str = ""
     told: Mapping[str, object] = field(default_factory=dict)
+    configured: tuple[int, Durability] | None = None
 
 
 class Autoscaler:
-    """``tick`` is for a Loop. ``queues`` is shared with whoever changes the documents."""
+    """``tick`` is for a Loop. ``queues`` is shared with whoever changes the documents.
+
+    terms: under which the clients of a queue are told its durability
+    """
 
     def __init__(
-        self, broker: Broker, clock: Clock, console: Console, queues: dict[QueueName, ScaledQueue]
+        self,
+        broker: Broker,
+        terms: Terms,
+        clock: Clock,
+        console: Console,
+        queues: dict[QueueName, ScaledQueue],
     ) -> None:
         self._broker = broker
+        self._terms = terms
         self._clock = clock
         self._console = console
         self._queues = queues
@@ -75,6 +87,7 @@ class Autoscaler:
         load: QueueLoad | None = None
         error, present = "", []
         try:
+            await self._configure(name, scaled)
             load = await self._broker.gather(name, horizon=HORIZON)
             present = [found.incarnation for found in await self._broker.workers(name)]
         except BrokerError as failure:
@@ -106,6 +119,12 @@ class Autoscaler:
         scaled.reason = decision.reason
         scaled.asked = decision.replicas
         workers.scale(decision.replicas, busy)
+
+    async def _configure(self, name: QueueName, scaled: ScaledQueue) -> None:
+        term, durability = self._terms.term(name), scaled.queue.spec.durability
+        if term is not None and scaled.configured != (term, durability):
+            await self._broker.configure(name, term, durability)
+            scaled.configured = (term, durability)
 
     async def tell_status(self) -> timedelta:
         """A line per queue whose numbers changed since the last one."""

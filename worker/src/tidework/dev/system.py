@@ -98,7 +98,8 @@ class DevSystem:
         service.scheduler.counters.listeners.append(self._tell_fire)
         # What it would log of each fire, the console tells.
         logging.getLogger("tidework.scheduler").setLevel(logging.WARNING)
-        autoscaler = Autoscaler(broker, clock, self._console, self._queues)
+        terms = service.leadership
+        autoscaler = Autoscaler(broker, terms, clock, self._console, self._queues)
         try:
             await self._apply(manifests, broker, service, url)
             self._tell_started(manifests, url)
@@ -170,6 +171,9 @@ class DevSystem:
     def _common_environment(self, url: str) -> dict[str, str]:
         return {
             "TIDEWORK_REDIS_URL": url,
+            # They are part of the URL, unless the server is our own and wants neither.
+            "TIDEWORK_REDIS_USERNAME": "",
+            "TIDEWORK_REDIS_PASSWORD_FILE": "",
             "TIDEWORK_LOG_FORMAT": self._options.log_format,
             "TIDEWORK_LOG_LEVEL": self._options.log_level,
         }

@@ -2,6 +2,8 @@
 
 Workers do the same in each of their exchanges; this is for the queues that have no worker just
 now. Each call does a bounded number of jobs; a queue in trouble does not keep the others waiting.
+Dead letters are bounded in number: it says so before the bound is reached, and whenever some had
+to go for it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ _AT_ONCE = 8
 _MUCH = 100
 _SOON = timedelta(milliseconds=20)
 
+DEAD_ALARM = 0.9
+"""Share of the bound from which on the number of dead letters raises the alarm."""
+
 
 @dataclass(slots=True)
 class UpkeepCounters:
@@ -35,6 +40,7 @@ class UpkeepCounters:
     reaped: int = 0
     buried: int = 0
     pruned: int = 0
+    dead_dropped: int = 0
     failures: int = 0
 
     def add(self, reply: UpkeepReply) -> None:
@@ -53,6 +59,8 @@ class Upkeep:
         self._broker = broker
         self._queues = queues
         self._troubled: set[QueueName] = set()
+        self._alarmed: set[QueueName] = set()
+        self._dropped: dict[QueueName, int] = {}
 
     async def tick(self) -> timedelta:
         """One call per queue; the wait to the next round."""
@@ -85,6 +93,7 @@ class Upkeep:
             self._troubled.discard(queue)
             logger.info("upkeep of queue %s goes on", queue)
         self.counters.add(reply)
+        self._watch_dead(queue, reply)
         if reply.reaped or reply.buried:
             logger.warning(
                 "queue %s: %d lost jobs run again, %d are dead letters",
@@ -93,3 +102,28 @@ class Upkeep:
                 reply.buried,
             )
         return reply
+
+    def _watch_dead(self, queue: QueueName, reply: UpkeepReply) -> None:
+        """Sound the alarm once when they become many, and for each batch that was dropped."""
+        dropped = reply.dead_dropped - self._dropped.get(queue, reply.dead_dropped)
+        self._dropped[queue] = reply.dead_dropped
+        self.counters.dead_dropped += dropped
+        if dropped > 0:
+            logger.error(
+                "queue %s: %d dead letters were dropped to keep no more than %d: replay or purge "
+                "them, or raise the queue's bound",
+                queue,
+                dropped,
+                reply.dead_limit,
+            )
+        if not 0 < reply.dead_limit * DEAD_ALARM <= reply.dead:
+            self._alarmed.discard(queue)
+        elif queue not in self._alarmed:
+            self._alarmed.add(queue)
+            logger.warning(
+                "queue %s has %d dead letters and keeps %d at most, then the oldest are dropped: "
+                "replay or purge them",
+                queue,
+                reply.dead,
+                reply.dead_limit,
+            )

@@ -33,8 +33,9 @@ from tidework.model.cron import DstPolicy, Every, Schedule, load_zone, parse_cro
 from tidework.model.cron_parse import DESCRIPTORS, MAX_LENGTH
 from tidework.model.fire import ConcurrencyPolicy
 from tidework.model.identity import QueueName
-from tidework.model.job import DEFAULT_PRIORITY, MAX_PARAMS_BYTES, encode_json
+from tidework.model.job import DEFAULT_PRIORITY, MAX_PARAMS_BYTES
 from tidework.model.schedule import EPOCH
+from tidework.model.strict_json import encode_json
 
 _DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?")
 

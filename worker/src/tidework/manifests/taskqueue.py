@@ -32,6 +32,7 @@ from tidework.manifests.pod import (
     Resources,
 )
 from tidework.manifests.scaling import Scaling
+from tidework.model.durability import Durability
 from tidework.model.identity import QueueName
 from tidework.model.lease import LEASE, QueueLimits
 
@@ -188,6 +189,12 @@ class TaskQueueSpec(Part):
         default=Scaling(), description="How the number of replicas follows the load."
     )
     retention: Retention = Field(default=Retention(), description="How long ended jobs are kept.")
+    durability: Durability = Field(
+        default=Durability.ASYNC,
+        description="When a change of the queue counts as stored. async: Redis has it; replica: a "
+        "replica has it too (WAIT); fsync: it is on the disk of Redis (WAITAOF: Redis or Valkey "
+        "7.2 or later, with the append-only file on).",
+    )
     recycle: Recycle = Field(default=Recycle(), description="When child processes are replaced.")
     env: tuple[EnvVar, ...] = Field(
         default=(),

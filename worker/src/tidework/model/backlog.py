@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tidework.model.job import JobState
+from tidework.errors import ConfigurationError
+from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.outcome import JobError
 
 
@@ -23,6 +25,7 @@ class QueueLoad:
     next_due:     Unix ms of the earliest scheduled job, None without one
     enqueued:     counter of jobs ever enqueued (the arrival rate is its slope)
     service_time: task -> moving average of its seconds
+    paused:       nothing is claimed until somebody resumes the queue
     """
 
     backlog: int
@@ -34,6 +37,15 @@ class QueueLoad:
     enqueued: int
     service_time: Mapping[str, float]
     now_ms: int
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Since when a queue is paused, and why, as somebody said."""
+
+    since: datetime
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,7 @@ class QueueStats:
     inbox: int
     oldest_age: float
     counters: Mapping[str, int]
+    pause: Pause | None = None
 
     @property
     def backlog(self) -> int:
@@ -62,12 +75,16 @@ class JobRecord:
     """Everything known of one job.
 
     body:    the envelope as enqueued (raw bytes of a document that did not validate)
+    task:    '' for a document that did not validate
+    unique:  its unique key, '' without one
     worker:  incarnation that runs it, '' when none does
+    changed_at: of its state's last change, None if it has waited since its enqueue
     result:  JSON value of a succeeded job (None also if nothing was kept)
     error:   of the last failed attempt or loss
     """
 
     id: str
+    task: str
     state: JobState
     body: bytes
     priority: int
@@ -81,7 +98,63 @@ class JobRecord:
     started_at: datetime | None
     worker: str
     cron: str
+    unique: str
     result: Any
+    error: JobError | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs of a state are listed.
+
+    task:         ended jobs only: those that wait are not indexed by task
+    error:        fingerprint; dead letters only
+    since, until: bounds, both included, of the end of ended jobs or the due time of scheduled ones
+    """
+
+    task: str = ""
+    error: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def check(self, state: JobState, cursor: str | None = None) -> None:
+        """Raises ConfigurationError for a filter that ``state`` does not serve, or a bad cursor."""
+        if cursor is not None and not _CURSOR.fullmatch(cursor):
+            raise ConfigurationError(
+                f"cursor {cursor!r} is not one of a page of jobs; take it from the page before"
+            )
+        if self.task and self.error:
+            raise ConfigurationError(
+                "a list is filtered by task or by error, not by both: an error has one task mostly"
+            )
+        if self.task and state not in FINISHED_STATES:
+            raise ConfigurationError(
+                f"{state.value} jobs are not indexed by task; list them without it, or give the "
+                "task a queue of its own"
+            )
+        if self.error and state is not JobState.DEAD:
+            raise ConfigurationError("only dead letters are listed by error")
+        timed = state in FINISHED_STATES or state is JobState.SCHEDULED
+        if (self.since or self.until) and not timed:
+            raise ConfigurationError(
+                f"{state.value} jobs are not listed by time; ended and scheduled ones are"
+            )
+
+
+EVERY_JOB = JobFilter()
+_CURSOR = re.compile(r"\d{1,16}:[A-Za-z0-9_.:-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Dead letters of one fingerprint: their number, first and last end; ``example`` is the id of
+    the newest, whose error is ``error``."""
+
+    fingerprint: str
+    count: int
+    first_at: datetime
+    last_at: datetime
+    example: str
     error: JobError | None
 
 

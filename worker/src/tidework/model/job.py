@@ -6,15 +6,15 @@ is absent has its default. Unknown and reserved fields survive: they are kept in
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NoReturn
+from typing import Any
 
 from tidework.errors import EnvelopeError
 from tidework.model.identity import is_job_id, is_task_name
+from tidework.model.strict_json import decode_json, encode_json, refuse_depth, shown
+from tidework.model.unique import Unique, parse_unique
 
 ENVELOPE_VERSION = 1
 DEFAULT_PRIORITY = 5
@@ -52,6 +52,7 @@ class Job:
     available_at: float | None = None
     max_attempts: int | None = None
     timeout: float | None = None
+    unique: Unique | None = None
     trace: Mapping[str, str] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -61,6 +62,10 @@ class Job:
         Raises EnvelopeError if params are not JSON or longer than the limit.
         """
         params = encode_json(self.params, field="params")
+        try:
+            refuse_depth([self.params], params)  # a level for the document
+        except ValueError as error:
+            raise EnvelopeError(str(error), field="params") from error
         if len(params) > max_params_bytes:
             raise EnvelopeError(
                 f"{len(params)} bytes of JSON, the limit is {max_params_bytes}; "
@@ -75,38 +80,20 @@ class Job:
             value = getattr(self, name)
             if value is not None:
                 head[name] = value
+        if self.unique is not None:
+            head["unique"] = self.unique.document()
         head.update(self.extra)
         text = encode_json(head, field="")
         return text[:-1] + b',"params":' + params + b"}"
 
 
-def encode_json(value: object, *, field: str) -> bytes:
-    """Compact UTF-8 JSON. Raises EnvelopeError for what JSON cannot say (NaN, objects...)."""
-    try:
-        text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-        return text.encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise EnvelopeError(f"not JSON data: {error}; convert it first", field=field) from error
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """What became of a job: inserted, or ``id`` is of the job that stands for it: itself, known
+    already, or the holder of its unique key."""
 
-
-def decode_json(raw: bytes) -> Any:
-    """Parse strict JSON. Raises EnvelopeError with the place of the fault."""
-    try:
-        return json.loads(raw, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise EnvelopeError(
-            f"not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise EnvelopeError(f"not valid UTF-8 at byte {error.start}") from error
-    except RecursionError as error:
-        raise EnvelopeError("nested too deeply") from error
-    except ValueError as error:
-        raise EnvelopeError(f"not valid JSON: {error}") from error
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    id: str
+    inserted: bool
 
 
 def decode_job(raw: bytes, *, new_id: str, now: float) -> Job:
@@ -120,8 +107,6 @@ def decode_job(raw: bytes, *, new_id: str, now: float) -> Job:
         raise EnvelopeError("the document has to be a JSON object")
     known = dict(document)
     _check_version(known.pop("v", ENVELOPE_VERSION))
-    if known.get("unique") is not None:
-        raise EnvelopeError("unique keys are not served by this version", field="unique")
     job = Job(
         id=_job_id(known.pop("id", None), new_id),
         task=_task_name(known.pop("task", None)),
@@ -131,6 +116,7 @@ def decode_job(raw: bytes, *, new_id: str, now: float) -> Job:
         available_at=_optional_number(known, "available_at", 0, _FAR_FUTURE),
         max_attempts=_optional_integer(known, "max_attempts", 1, 1000),
         timeout=_optional_number(known, "timeout", 0.001, 31_536_000),
+        unique=parse_unique(known.pop("unique", None)),
         trace=_trace(known.pop("trace", None)),
         extra=known,
     )
@@ -145,9 +131,34 @@ def decode_job(raw: bytes, *, new_id: str, now: float) -> Job:
     return job
 
 
+def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes]:
+    """What this version can read of a later version's envelope, and the bytes to store.
+
+    ``v``, ``id``, ``task``, ``priority``, ``available_at`` and ``created_at`` keep their meaning
+    in every version, so that older workers can let such a job wait for a newer one. The rest
+    stays as it came; an id and a time are added where they are missing. Raises EnvelopeError.
+    """
+    document = decode_json(raw)
+    if not isinstance(document, dict):
+        raise EnvelopeError("the document has to be a JSON object")
+    known = dict(document)
+    job = Job(
+        id=_job_id(known.get("id"), new_id),
+        task=_task_name(known.get("task")),
+        params={},
+        priority=_integer(known, "priority", DEFAULT_PRIORITY, 0, 9),
+        created_at=_number(known, "created_at", 0, _FAR_FUTURE, now),
+        available_at=_optional_number(known, "available_at", 0, _FAR_FUTURE),
+    )
+    if document.get("id") is not None and document.get("created_at") is not None:
+        return job, raw
+    whole = {**document, "id": job.id, "created_at": job.created_at}
+    return job, encode_json(whole, field="")
+
+
 def _check_version(found: object) -> None:
     if type(found) is not int or found < 1:
-        raise EnvelopeError(f"{found!r} is no version; use {ENVELOPE_VERSION}", field="v")
+        raise EnvelopeError(f"{shown(found)} is no version; use {ENVELOPE_VERSION}", field="v")
     if found > ENVELOPE_VERSION:
         raise NewerEnvelopeError(found)
 
@@ -158,8 +169,8 @@ class NewerEnvelopeError(EnvelopeError):
     def __init__(self, version: int) -> None:
         self.version = version
         super().__init__(
-            f"version {version} is newer than {ENVELOPE_VERSION}, which this program serves; "
-            "upgrade the workers",
+            f"version {shown(version)} is newer than {ENVELOPE_VERSION}, which this program "
+            "serves; upgrade the workers",
             field="v",
         )
 
@@ -204,9 +215,9 @@ def _optional_number(known: dict[str, Any], name: str, low: float, high: float) 
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, (int, float)):
-        raise EnvelopeError(f"{found!r} is no number", field=name)
-    if not math.isfinite(found) or not low <= found <= high:
-        raise EnvelopeError(f"{found!r} has to lie between {low:g} and {high:g}", field=name)
+        raise EnvelopeError(f"{shown(found)} is no number", field=name)
+    if not low <= found <= high:
+        raise EnvelopeError(f"{shown(found)} has to lie between {low:g} and {high:g}", field=name)
     return float(found)
 
 
@@ -220,7 +231,9 @@ def _optional_integer(known: dict[str, Any], name: str, low: int, high: int) -> 
     if found is None:
         return None
     if type(found) is not int or not low <= found <= high:
-        raise EnvelopeError(f"{found!r} has to be a whole number from {low} to {high}", field=name)
+        raise EnvelopeError(
+            f"{shown(found)} has to be a whole number from {low} to {high}", field=name
+        )
     return found
 
 

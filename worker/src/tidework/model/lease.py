@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from tidework.model.identity import QueueName
 from tidework.model.outcome import Outcome
 
 LEASE = timedelta(seconds=12)
@@ -33,6 +34,10 @@ class QueueLimits:
     keep_dead: timedelta = timedelta(days=7)
     keep_count: int = 10_000
     keep_presence: timedelta = timedelta(seconds=60)
+
+
+LimitsOf = Callable[[QueueName], QueueLimits]
+"""The bounds of each queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ class ExchangeReply:
     """claimed: under a lease from now on; refused: ids whose lease was lost (result refused);
     next_due: wait until something becomes due or a lease runs out, None = nothing known;
     backlog: ready jobs left; intake: documents that lie unvalidated in inbox or intake;
-    draining: the worker is cordoned, nothing was claimed for it."""
+    draining: the worker is cordoned, nothing was claimed for it; paused: the queue is, likewise."""
 
     claimed: tuple[ClaimedJob, ...]
     refused: tuple[str, ...]
@@ -88,18 +93,20 @@ class ExchangeReply:
     backlog: int
     intake: int
     draining: bool = False
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RenewReply:
     """lost: ids no longer ours; cancel: ids whose cancellation was requested; draining: the
-    worker is cordoned and gets no jobs until it is told otherwise."""
+    worker is cordoned and gets no jobs until it is told otherwise; paused: nobody does."""
 
     lost: tuple[str, ...]
     cancel: tuple[str, ...]
     next_due: timedelta | None
     intake: int
     draining: bool = False
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

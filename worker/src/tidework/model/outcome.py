@@ -7,12 +7,21 @@ the result of a complete, else an error document ``{"type", "message", "trace", 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
 ERROR_TEXT_LIMIT = 16_384
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
+_OF_SCRIPTS = frozenset({"lost", "unique"})
+_FRAME = re.compile(r'File "(?:[^"]*/)?([^"/]+)", line \d+, in (\S+)')
+# Numbers, hex and quoted values: what differs between two cases of one fault.
+_VARYING = re.compile(
+    r"""'[^']*'|"[^"]*"|\b(?:0x)?[0-9a-f]*\d[0-9a-f-]*(?:\.\d+)?\b""", re.IGNORECASE
+)
 
 
 class OutcomeKind(StrEnum):
@@ -40,6 +49,22 @@ class JobError:
     message: str
     trace: str = ""
     cause: str = "exception"
+
+    @property
+    def fingerprint(self) -> str:
+        """What equal faults have in common: the type, and a hash of where it was raised.
+
+        Of the traceback's files and functions (not its lines, which move with every change), or
+        of the message without its numbers where there is no traceback. Errors that scripts write
+        have the type alone.
+        """
+        kind = _NOT_IN_NAMES.sub("_", self.type)[:64] or "Error"
+        if self.cause in _OF_SCRIPTS:
+            return kind
+        frames = _FRAME.findall(_shorten(self.trace))
+        place = frames or _VARYING.sub("#", _shorten(self.message))
+        digest = sha256(json.dumps([self.cause, place]).encode()).hexdigest()
+        return f"{kind}-{digest[:8]}"
 
     def encode(self) -> bytes:
         """JSON bytes; over-long texts lose their middle."""

@@ -9,7 +9,8 @@
    it does not come on top; the policies of 3. are.
 5. A count outside minReplicas and maxReplicas is mended at once, whatever 2. and 3. say. Draining
    replicas count against maxReplicas. 6. Busy replicas are never taken away.
-A load that cannot be read is no empty queue: the count is held, see ``_hold``.
+A load that cannot be read is no empty queue: the count is held, see ``_hold``. Of a paused queue
+only what still runs asks for replicas: workers could not claim what waits.
 """
 
 from __future__ import annotations
@@ -42,11 +43,16 @@ def decide(given: ScalingInput) -> Decision:
     history = given.history.seen(given.replicas, given.now)
     if given.load is None:
         return _hold(given, history)
-    demand = weigh(given.load, given.slots, given.scaling, given.prescale)
-    idle = _is_idle(given.load, given)
+    load, paused = given.load, ""
+    if load.paused:
+        paused = f"the queue is paused with {load.backlog} waiting: "
+        load = replace(load, backlog=0, due_soon=0)
+        given = replace(given, load=load, prescale=0)
+    demand = weigh(load, given.slots, given.scaling, given.prescale)
+    idle = _is_idle(load, given)
     since = (given.now if history.idle_since is None else history.idle_since) if idle else None
     history = replace(history, idle_since=since, failing_since=None)
-    trace = _Trace([demand.words])
+    trace = _Trace([paused + demand.words])
     target = _within_bounds(_within_tolerance(demand, given, trace), given, trace)
     count = target
     if not _goes_to_zero(given, history):

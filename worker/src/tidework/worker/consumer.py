@@ -80,6 +80,7 @@ class Consumer:
     index:    place of the queue among the worker's
     starved:  set while the last exchange found fewer jobs than it could take
     cordoned: nothing is claimed for this worker for now, and it takes no markers from others
+    paused:   nothing is claimed for anybody until somebody resumes the queue: a marker tells
     documents_seen: unvalidated documents lay in the queue at the last look
     """
 
@@ -99,6 +100,7 @@ class Consumer:
         self.held: dict[str, HeldJob] = {}
         self.starved = asyncio.Event()
         self.cordoned = False
+        self.paused = False
         self.documents_seen = False
         self.draining = False
         self.loop = Loop(f"consumer of {queue}", self._tick)
@@ -121,7 +123,7 @@ class Consumer:
     @property
     def hungry(self) -> bool:
         """Of JobSource."""
-        return not (self.draining or self.cordoned or self.starved.is_set())
+        return not (self.draining or self.cordoned or self.paused or self.starved.is_set())
 
     def on_capacity(self) -> None:
         """Of JobSource."""
@@ -145,6 +147,7 @@ class Consumer:
         """The leases ``asked`` for were renewed; some were lost, some jobs are to be cancelled."""
         self._note_due(reply.next_due)
         self._note_cordon(cordoned=reply.draining)
+        self._note_pause(paused=reply.paused)
         self.documents_seen |= reply.intake > 0
         tokens = dict(asked)
         for job in self._unended(reply.lost, tokens):
@@ -291,6 +294,7 @@ class Consumer:
         else:
             self.starved.clear()
         self._note_cordon(cordoned=reply.draining)
+        self._note_pause(paused=reply.paused)
         for claimed in reply.claimed:
             self._hold(claimed)
         self._pool.dispatch.run()
@@ -355,6 +359,15 @@ class Consumer:
             self._work = False
             self.starved.clear()
             self._due_at = self._clock.monotonic() + CORDONED_FOR
+
+    def _note_pause(self, *, paused: bool) -> None:
+        if paused != self.paused:
+            self._journal.note_pause(paused=paused)
+        if self.paused and not paused:
+            self._work = True
+        elif paused:
+            self._work = False
+        self.paused = paused
 
     def _unended(self, ids: Sequence[str], tokens: Mapping[str, str]) -> list[HeldJob]:
         """Held jobs of these ids whose outcome is open: an exchange tells of the others.

@@ -21,8 +21,9 @@ from tidework.logs import job_fields
 from tidework.model.current import CurrentJob, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
-from tidework.model.job import Job, decode_job, encode_json
+from tidework.model.job import Job, decode_job
 from tidework.model.outcome import JobError, Outcome
+from tidework.model.strict_json import encode_json
 from tidework.model.task import Signature, TaskSpec
 from tidework.worker.frames import JobFrame
 

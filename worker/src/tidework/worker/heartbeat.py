@@ -27,7 +27,7 @@ TTL = timedelta(seconds=30)
 class Heartbeat:
     """Keeps the worker's presence.
 
-    draining: asked for each document
+    draining, paused: asked for each document
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Heartbeat:
         numbers: WorkerNumbers,
         clock: Clock,
         draining: Callable[[], bool],
+        paused: Callable[[], bool],
     ) -> None:
         self._broker = broker
         self._incarnation = incarnation
@@ -47,6 +48,7 @@ class Heartbeat:
         self._numbers = numbers
         self._clock = clock
         self._draining = draining
+        self._paused = paused
         self._started_at = clock.now()
         self._backoff = Backoff()
         self.loop = Loop("heartbeat", self._tick)
@@ -92,6 +94,7 @@ class Heartbeat:
             "slots": numbers.slots,
             "busy": self._pool.busy,
             "draining": self._draining(),
+            "paused": self._paused(),
             "jobs": [
                 {
                     "slot": slot.index,

@@ -17,7 +17,7 @@ from tidework.clock import Clock
 from tidework.errors import BrokerError, EnvelopeError
 from tidework.loop import Loop
 from tidework.model.identity import new_job_id
-from tidework.model.job import decode_job
+from tidework.model.job import NewerEnvelopeError, decode_job, decode_newer_job
 from tidework.model.outcome import JobError
 from tidework.worker.backoff import Backoff
 from tidework.worker.consumer import Consumer
@@ -122,7 +122,7 @@ class Inbox:
                 accepted.append(found)
             else:
                 rejected.append(found)
-                self._journal.note_rejected(found.id, JobError.decode(found.error))
+                self._journal.note_rejected(found.id, found.error)
         return accepted, rejected
 
 
@@ -133,8 +133,23 @@ def read_document(raw: bytes, now: float) -> AcceptedDocument | RejectedDocument
         job = decode_job(raw, new_id=fresh, now=now)
         envelope = json.loads(raw)
         # Kept as it came, unless something had to be added.
-        whole = "id" in envelope and "created_at" in envelope
+        whole = envelope.get("id") is not None and envelope.get("created_at") is not None
         return AcceptedDocument(raw, job, raw if whole else job.encode())
+    except NewerEnvelopeError:
+        return _read_newer(raw, fresh, now)
     except EnvelopeError as error:
-        reason = JobError("EnvelopeError", str(error), cause="invalid")
-        return RejectedDocument(raw, fresh, reason.encode())
+        return _refuse(raw, fresh, error)
+
+
+def _read_newer(raw: bytes, fresh: str, now: float) -> AcceptedDocument | RejectedDocument:
+    """A later version's document becomes a job that waits for a newer worker (admission.py)."""
+    try:
+        job, body = decode_newer_job(raw, new_id=fresh, now=now)
+    except EnvelopeError as error:
+        return _refuse(raw, fresh, error)
+    return AcceptedDocument(raw, job, body)
+
+
+def _refuse(raw: bytes, fresh: str, error: EnvelopeError) -> RejectedDocument:
+    reason = JobError("EnvelopeError", str(error), cause="invalid")
+    return RejectedDocument(raw, fresh, reason)

@@ -72,6 +72,11 @@ class Journal:
         extra = {"job_id": letter, "queue": self._queue, "error": error.message}
         logger.error("document refused", extra=extra)
 
+    def note_pause(self, *, paused: bool) -> None:
+        """Somebody paused the queue, or resumed it."""
+        text = "queue is paused, nothing is claimed" if paused else "queue goes on"
+        logger.info(text, extra={"queue": self._queue})
+
     def note_lease_lost(self, job_id: str, task: str) -> None:
         """The job is somebody else's: what we did for it does not count."""
         self._numbers.jobs["lease_lost"][self._queue, task] += 1

@@ -117,6 +117,7 @@ class Supervisor:
             self.numbers,
             clock,
             lambda: self.health.draining or any(c.cordoned for c in self._consumers),
+            lambda: any(c.paused for c in self._consumers),
         )
 
     async def run(self) -> None:

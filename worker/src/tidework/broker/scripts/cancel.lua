@@ -2,9 +2,10 @@
 -- flags: allow-oom
 -- keys: jobs
 -- args: id
--- uses: now count record waiting finish cancel
+-- uses: now count record waiting unique index finish cancel
 -- Returns 'cancelled', 'requested', 'finished' or 'unknown'.
 local answer = cancel(A.id)
+count('cancel_requests')
 wake()
 write_counts()
 return answer

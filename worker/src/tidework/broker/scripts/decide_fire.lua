@@ -4,7 +4,7 @@
 -- args: term ...
 --       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
 --       job id, body, priority, due ms ('' = now)
--- uses: now count record waiting finish cancel fence cron
+-- uses: now count record waiting unique index finish cancel insert fence cron
 -- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
 local GROUP = 10
 
@@ -18,7 +18,7 @@ local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
     hold = #active_runs(uid) > 0
   end
   local available = due_ms == '' and now or tonumber(due_ms)
-  if insert(job_id, body, tonumber(priority), available, uid, hold) and hold then
+  if insert(job_id, body, tonumber(priority), available, uid, hold, '') and hold then
     write_cron(uid, 'held', job_id)
   end
   write_cron(uid, 'fire', fire, 'job', job_id)
@@ -29,7 +29,10 @@ local function decide(uid, fingerprint, fire, verdict, policy, max_runs, ...)
   local cron = read_cron(uid)
   if not cron or cron.fingerprint ~= fingerprint then return 'changed' end
   if tonumber(fire) <= tonumber(cron.watermark) then
-    if cron.decided == fire then return cron.verdict end
+    if cron.decided == fire then
+      count('known')
+      return cron.verdict
+    end
     return 'stale_fire'
   end
   if verdict == 'enqueued' then

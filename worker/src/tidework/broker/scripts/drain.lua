@@ -3,11 +3,12 @@
 -- Whoever was cordoned before and is not among them now claims again.
 -- flags: allow-oom
 -- keys: draining holders
--- args: term count ttl_ms ...       candidates: incarnations
--- uses: now count record waiting fence
+-- args: term sequence count ttl_ms ...       candidates: incarnations
+-- uses: now count record waiting fence late
 -- Returns {'stale', stored term} or {'ok', {incarnation, leases...}}.
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end
+if is_late('drain', A.term, A.sequence) then return {'ok', {}} end
 local found = {}
 for i = A.rest, #ARGV do
   local name = ARGV[i]

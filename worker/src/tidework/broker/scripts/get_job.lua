@@ -3,8 +3,8 @@
 -- keys: jobs details
 -- args: id
 -- uses: record
--- Returns false, or {state, body, priority, attempt, deliveries, losses, releases, cancel,
--- due ms (-1 = held), changed ms, started ms, token, cron, detail}.
+-- Returns false, or {state, task + zero byte + body, priority, attempt, deliveries, losses, releases,
+-- cancel, due ms (-1 = held), changed ms, started ms, token, cron, detail, unique key}.
 local body = redis.call('HGET', K.jobs, A.id)
 if not body then return false end
 local r = load(A.id)
@@ -19,4 +19,5 @@ if not state then
   if score == HELD then available = -1 end
 end
 return {state, body, r.priority, r.attempt, r.deliveries, r.losses, r.releases, r.cancel,
-  available, r.changed, r.started, r.token, r.cron, redis.call('HGET', K.details, A.id) or ''}
+  available, r.changed, r.started, r.token, r.cron, redis.call('HGET', K.details, A.id) or '',
+  string.sub(r.unique, 2)}

@@ -1,25 +1,49 @@
 -- Turns validated documents into jobs and refused ones into dead letters. Whoever removes a
 -- document's bytes from intake first decides; another caller's copy is left alone.
+-- A job whose unique key is held is dropped and counted, or a dead letter where it asks for an error.
 -- keys: intake
 -- args: accepted rejected more ...
---       accepted x (raw, id, body, priority, due ms), then rejected x (raw, id, error)
--- uses: now count record waiting finish
+--       accepted x (raw, id, body, priority, due ms, unique), then
+--       rejected x (raw, id, error, fingerprint)
+-- uses: now count record waiting unique index finish cancel insert
 -- Returns up to `more` further documents, moved from the inbox to intake; markers are dropped.
+local DEFAULT_PRIORITY = 5
+
+-- raw: 1 if the document did not even validate
+local function refuse(id, body, raw, detail, fingerprint)
+  redis.call('HSET', K.jobs, id, body)
+  count('rejected')
+  local r = fresh(DEFAULT_PRIORITY, now)
+  r.raw = raw
+  finish(id, r, DEAD, detail, fingerprint)
+end
+
+-- An id that the document does not name itself belongs to one request only: if its job is there,
+-- this is a copy of that request, and what it finds is another document with the same bytes.
+local function is_copy(id, body, raw)
+  return redis.call('HGET', K.jobs, id) == body and string.sub(body, -#raw) ~= raw
+end
+
 local at = A.rest
 for _ = 1, tonumber(A.accepted) do
-  if redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
+  if not is_copy(ARGV[at + 1], ARGV[at + 2], ARGV[at])
+    and redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
     local available = ARGV[at + 4] == '' and now or tonumber(ARGV[at + 4])
-    insert(ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), available, '', false)
+    local holder = insert(ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), available, '', false, ARGV[at + 5])
+    if type(holder) == 'string' and string.sub(ARGV[at + 5], 2, 2) == 'e' then
+      local text = 'its unique key is held by job ' .. holder
+      refuse(ARGV[at + 1], ARGV[at + 2], 0, '{"type":"UniqueConflictError","message":"' .. text
+        .. '","cause":"unique"}', 'UniqueConflictError')
+    end
   end
-  at = at + 5
+  at = at + 6
 end
 for _ = 1, tonumber(A.rejected) do
-  if redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
-    redis.call('HSET', K.jobs, ARGV[at + 1], ARGV[at])
-    count('rejected')
-    finish(ARGV[at + 1], fresh(5, now), DEAD, ARGV[at + 2])
+  if redis.call('HEXISTS', K.jobs, ARGV[at + 1]) == 0
+    and redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
+    refuse(ARGV[at + 1], '\0' .. ARGV[at], 1, ARGV[at + 2], ARGV[at + 3])
   end
-  at = at + 3
+  at = at + 4
 end
 local moved = {}
 for _ = 1, tonumber(A.more) do

@@ -2,8 +2,8 @@
 -- flags: allow-oom
 -- keys: meta
 -- args: layout
--- Returns {layout of the queue, least layout that a client has to serve}.
+-- Returns {layout of the queue, least layout that a client has to serve, durability or ''}.
 redis.call('HSETNX', K.meta, 'layout', A.layout)
 redis.call('HSETNX', K.meta, 'least_layout', A.layout)
-local found = redis.call('HMGET', K.meta, 'layout', 'least_layout')
-return {tonumber(found[1]), tonumber(found[2])}
+local found = redis.call('HMGET', K.meta, 'layout', 'least_layout', 'durability')
+return {tonumber(found[1]), tonumber(found[2]), found[3] or ''}

@@ -1,10 +1,11 @@
 -- Mirrors the queue's validated CronTasks and forgets the records of those that left.
 -- keys: crontasks
--- args: term ...       groups of: uid, document
--- uses: count fence cron
+-- args: term sequence ...       groups of: uid, document
+-- uses: count fence late cron
 -- Returns {'stale', stored term} or {'ok', number forgotten}.
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end
+if is_late('put_crontasks', A.term, A.sequence) then return {'ok', 0} end
 local keep = {}
 for i = A.rest, #ARGV, 2 do keep[ARGV[i]] = true end
 local forgotten = 0

@@ -2,9 +2,9 @@
 -- flags: allow-oom
 -- keys: leases draining
 -- args: incarnation lease_ms ...      groups of: id, token
--- uses: now count record waiting documents guard finish due
+-- uses: now count record waiting documents guard unique index finish due
 -- Returns {next due ms, documents, lost ids, ids whose cancellation is requested,
--- 1 if the worker is cordoned}.
+-- 1 if the worker is cordoned, 1 if the queue is paused}.
 local lease_ms = tonumber(A.lease_ms)
 stamp(lease_ms)
 local lost, cancelling = {}, {}
@@ -20,4 +20,4 @@ for i = A.rest, #ARGV, 2 do
   end
 end
 local draining = (tonumber(redis.call('ZSCORE', K.draining, A.incarnation)) or 0) > now
-return {next_due(), documents(), lost, cancelling, draining and 1 or 0}
+return {next_due(), documents(), lost, cancelling, draining and 1 or 0, is_paused() and 1 or 0}

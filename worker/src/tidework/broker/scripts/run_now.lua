@@ -2,15 +2,22 @@
 -- counted as an active run. With a term, a nonce that ran already is refused.
 -- keys: crons
 -- args: term uid nonce job_id body priority
--- uses: now count record waiting fence cron
+-- uses: now count record waiting unique index finish cancel insert fence cron
 -- Returns {'stale', stored term} or {'ok', 1 if enqueued}.
+local last
 if A.term ~= '' then
   local stored = fence(tonumber(A.term))
   if stored then return {'stale', stored} end
-  if redis.call('HGET', K.crons, A.uid .. '/run_now') == A.nonce then return {'ok', 0} end
-  write_cron(A.uid, 'run_now', A.nonce)
+  last = redis.call('HGET', K.crons, A.uid .. '/run_now')
+  if last == A.nonce then
+    count('known')
+    write_counts()
+    return {'ok', 0}
+  end
 end
-local inserted = insert(A.job_id, A.body, tonumber(A.priority), now, A.uid, false)
+local inserted = insert(A.job_id, A.body, tonumber(A.priority), now, A.uid, false, '')
+-- A copy that comes after another nonce leaves that one be, or that would run once more.
+if A.term ~= '' and (inserted or not last) then write_cron(A.uid, 'run_now', A.nonce) end
 wake()
 write_counts()
 return {'ok', inserted and 1 or 0}

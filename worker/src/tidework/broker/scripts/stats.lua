@@ -3,9 +3,10 @@
 -- keys: leases succeeded dead cancelled counters
 -- uses: now record count waiting documents oldest
 -- Returns {scheduled, ready, running, succeeded, dead, cancelled, documents, oldest age ms,
--- counter, value...}.
+-- '' or since when (ms) and why it is paused, counter, value...}.
 local found = {redis.call('ZCARD', K.scheduled), redis.call('ZCARD', K.ready),
   redis.call('ZCARD', K.leases), redis.call('ZCARD', K.succeeded), redis.call('ZCARD', K.dead),
-  redis.call('ZCARD', K.cancelled), documents(), oldest_age()}
+  redis.call('ZCARD', K.cancelled), documents(), oldest_age(),
+  redis.call('HGET', K.meta, 'paused') or ''}
 for _, value in ipairs(redis.call('HGETALL', K.counters)) do found[#found + 1] = value end
 return found

@@ -23,7 +23,7 @@ local function reap(limit, poison_cap)
     else
       local text = 'worker ' .. worker .. ' was lost while it held the job'
       local detail = '{"type":"LeaseExpired","message":' .. cjson.encode(text) .. ',"cause":"lost"}'
-      if lose(id, r, detail, poison_cap) then
+      if lose(id, r, detail, poison_cap, 'LeaseExpired') then
         buried = buried + 1
       else
         given_back = given_back + 1

@@ -1,4 +1,4 @@
--- keys: leases holders details succeeded dead cancelled crons runs
+-- keys: jobs leases holders details succeeded dead cancelled crons runs
 -- The end of jobs, and what follows from it for the CronTask whose run it was.
 local ENDED = {[SUCCEEDED] = 'succeeded', [DEAD] = 'dead', [CANCELLED] = 'cancelled'}
 
@@ -26,27 +26,28 @@ local function end_run(cron, id)
     redis.call('HDEL', K.crons, cron .. '/held')
   elseif #active_runs(cron) == 1 then
     redis.call('HDEL', K.crons, cron .. '/held')
-    redis.call('ZREM', K.scheduled, held)
-    local r = load(held)
-    r.available = now
-    r.changed = now
-    save(held, r)
-    make_ready(held, r.priority, now)
+    let_go(held)
   end
 end
 
-local function finish(id, r, state, detail)
+-- fingerprint: of the error of a dead job
+local function finish(id, r, state, detail, fingerprint)
+  local earlier_attempts = r.deliveries - (r.state == RUNNING and 1 or 0)
   r.state = state
   r.changed = now
+  r.fingerprint = fingerprint or ''
+  if r.task == '' then r.task = split_body(redis.call('HGET', K.jobs, id)) end
   save(id, r)
+  add_to_index(id, r)
   redis.call('ZADD', K[ENDED[state]], now, id)
   if detail ~= '' then
     redis.call('HSET', K.details, id, detail)
-  elseif r.attempt + r.losses > 1 or r.releases > 0 then
-    redis.call('HDEL', K.details, id)
+  elseif earlier_attempts > 0 then
+    redis.call('HDEL', K.details, id) -- an error of theirs
   end
   count(ENDED[state])
   if r.cron ~= '' then end_run(r.cron, id) end
+  if r.unique ~= '' then end_unique(id, r.unique) end
 end
 
 local function wait_again(id, r, available)
@@ -62,12 +63,12 @@ local function wait_again(id, r, available)
 end
 
 -- True if that made the job a dead letter.
-local function lose(id, r, detail, poison_cap)
+local function lose(id, r, detail, poison_cap, fingerprint)
   count('lost')
   r.losses = r.losses + 1
   r.attempt = r.attempt - 1
   if r.losses >= poison_cap then
-    finish(id, r, DEAD, detail)
+    finish(id, r, DEAD, detail, fingerprint)
     return true
   end
   redis.call('HSET', K.details, id, detail)

@@ -6,6 +6,7 @@ local TOMBSTONE_MS = 600000
 local TOMBSTONES_PER_JOB = 10
 
 local function forget(ended, id, ended_at)
+  remove_from_index(id, load(id))
   redis.call('ZREM', ended, id)
   redis.call('HDEL', K.jobs, id)
   redis.call('HDEL', K.records, id)
@@ -21,8 +22,9 @@ local function prune(limit, keep_succeeded_ms, keep_dead_ms, keep_count)
     redis.call('ZREMRANGEBYRANK', K.tombstones, 0, math.min(old, TOMBSTONES_PER_JOB * limit) - 1)
   end
   local pruned = 0
-  for ended, keep_ms in pairs({[K.succeeded] = keep_succeeded_ms, [K.cancelled] = keep_succeeded_ms,
-    [K.dead] = keep_dead_ms}) do
+  for _, kind in ipairs({{K.succeeded, keep_succeeded_ms}, {K.cancelled, keep_succeeded_ms},
+    {K.dead, keep_dead_ms}}) do
+    local ended, keep_ms = unpack(kind)
     local surplus = redis.call('ZCARD', ended) - keep_count
     if surplus > 0 or redis.call('ZCOUNT', ended, '-inf', now - keep_ms) > 0 then
       local oldest = redis.call('ZRANGE', ended, 0, limit - pruned - 1, 'WITHSCORES')
@@ -30,6 +32,8 @@ local function prune(limit, keep_succeeded_ms, keep_dead_ms, keep_count)
         local ended_at = tonumber(oldest[i + 1])
         if (i + 1) / 2 > surplus and ended_at + keep_ms > now then break end
         forget(ended, oldest[i], ended_at)
+        -- Dead letters that had to go for their number: upkeep.py sounds the alarm.
+        if ended == K.dead and ended_at + keep_ms > now then count('dead_dropped') end
         pruned = pruned + 1
       end
     end

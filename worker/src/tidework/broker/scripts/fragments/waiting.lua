@@ -1,4 +1,4 @@
--- keys: inbox jobs tombstones runs
+-- keys: inbox meta
 -- Putting jobs where they wait, and waking one worker that blocks on the inbox.
 local new_earliest = false
 
@@ -17,32 +17,14 @@ local function earliest_due()
   return math.floor(score / 10)
 end
 
--- False if the id is known, or was until a short while ago.
-local function insert(id, body, priority, available, cron, hold)
-  if (tonumber(redis.call('ZSCORE', K.tombstones, id)) or 0) > now then return false end
-  if redis.call('HSETNX', K.jobs, id, body) == 0 then return false end
-  count('enqueued')
-  if cron ~= '' then
-    redis.call('ZADD', K.runs, 0, cron .. '|' .. id)
-    local r = fresh(priority, available)
-    r.cron = cron
-    r.changed = now
-    save(id, r)
-  end
-  if hold then
-    redis.call('ZADD', K.scheduled, HELD, id)
-  elseif available > now then
-    local first = earliest_due()
-    if not first or available < first then new_earliest = true end
-    make_scheduled(id, priority, available)
-  else
-    make_ready(id, priority, available)
-  end
-  return true
+local function is_paused()
+  return redis.call('HEXISTS', K.meta, 'paused') == 1
 end
 
+-- While the queue is paused nobody is woken for work that nobody may claim.
 local function wake()
-  if (new_earliest or redis.call('EXISTS', K.ready) == 1) and redis.call('EXISTS', K.inbox) == 0 then
+  if (new_earliest or redis.call('EXISTS', K.ready) == 1) and redis.call('EXISTS', K.inbox) == 0
+      and not is_paused() then
     redis.call('LPUSH', K.inbox, '!')
   end
 end

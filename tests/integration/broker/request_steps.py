@@ -1,0 +1,189 @@
+"""What the rows of the table of requests are made of: what comes before and after a request, and
+requests that need more than a line."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Any
+
+from tests.integration.broker.rig import (
+    MINUTE,
+    TERM,
+    Request,
+    Rig,
+    job,
+    presence,
+    settle,
+)
+from tidework.broker.redis import RedisBroker
+from tidework.model.fire import ConcurrencyPolicy, FireRequest
+from tidework.model.job import Job, JobState
+from tidework.model.lease import ExchangeReply
+from tidework.model.outcome import JobError, Outcome
+from tidework.model.unique import OnConflict, Unique
+
+SECOND = timedelta(seconds=1)
+ERROR = JobError("E", "m")
+NO_ID = b'{"task":"t"}'
+BROKEN = b"broken"
+THIRD = b'{"task":"t","id":"third","created_at":1}'
+SETTLED = (
+    settle("s1", "w", 1, Outcome.complete(b"7")),
+    settle("s2", "w", 1, Outcome.retry(ERROR, MINUTE)),
+    settle("s3", "w", 1, Outcome.release()),
+    settle("s4", "w", 1, Outcome.bury(ERROR)),
+    settle("s5", "w", 1, Outcome.loss(ERROR)),
+    settle("s6", "w", 1, Outcome.cancelled()),
+    settle("stranger", "w", 1),
+)
+
+
+async def claim_all(rig: Rig) -> None:
+    """Six jobs more, so that one can end in each way."""
+    await rig.put(*(job(f"s{i}") for i in range(1, 7)))
+    assert len((await rig.exchange("w", 1, 9)).claimed) == 8
+
+
+async def run_and_forget(rig: Rig) -> None:
+    """One that was enqueued ran and was pruned; one that was scheduled was cancelled."""
+    assert (await rig.exchange("w", 1, 1)).claimed[0].id == "new1"
+    await rig.end("w", 2, "new1", of=1)
+    await rig.broker.cancel(rig.queue, "new2")
+    await rig.prune_now()
+    assert await rig.broker.get_job(rig.queue, "new1") is None
+
+
+async def take_documents(rig: Rig, *raws: bytes) -> None:
+    """They lie in intake."""
+    for raw in raws:
+        rig.put_document(raw)
+    assert await rig.take_document() == raws[0]
+    assert await rig.broker.intake(rig.queue, [], [], more=len(raws) - 1) == raws[1:]
+
+
+async def take_different(rig: Rig) -> None:
+    await take_documents(rig, NO_ID, BROKEN)
+    rig.put_document(THIRD)
+
+
+async def take_marker(rig: Rig) -> None:
+    """A marker lies in intake until an exchange removes it."""
+    assert await rig.broker.wait_for_document(rig.queue, SECOND) == b"!"
+
+
+async def start_run(rig: Rig) -> None:
+    """A CronTask with a run under way."""
+    await rig.admit("c1")
+    await rig.fire("c1", 1000, ConcurrencyPolicy.ALLOW)
+    assert "c1-1000" in [found.id for found in (await rig.exchange("w", 1, 9)).claimed]
+
+
+async def hold_run(rig: Rig) -> None:
+    """And with one that Replace holds until that has ended."""
+    await start_run(rig)
+    await rig.fire("c1", 1001, ConcurrencyPolicy.REPLACE)
+
+
+async def end_run(rig: Rig) -> None:
+    await rig.end("w", 2, "c1-1000", of=1)
+
+
+async def end_runs(rig: Rig) -> None:
+    """Also the one that was held; then comes the next fire."""
+    await end_run(rig)
+    assert [found.id for found in (await rig.exchange("w", 3, 1)).claimed] == ["c1-1001"]
+    await rig.end("w", 4, "c1-1001", of=3)
+    await rig.fire("c1", 1002, ConcurrencyPolicy.REPLACE)
+
+
+async def end_run_and_fire(rig: Rig) -> None:
+    await end_run(rig)
+    await rig.fire("c1", 1002, ConcurrencyPolicy.FORBID)
+
+
+async def fire_on(rig: Rig) -> None:
+    await rig.fire("c1", 3000, ConcurrencyPolicy.ALLOW)
+
+
+async def admit_again(rig: Rig) -> None:
+    """The schedule has changed once more."""
+    await rig.admit("c1", "later", 960)
+
+
+async def mirror_others(rig: Rig) -> None:
+    """c1 has left; c2 has come, and has fired."""
+    await rig.broker.put_crontasks(rig.queue, TERM, {"c0": b"{}", "c2": b"{}"})
+    await rig.admit("c2")
+    await rig.fire("c2", 1000, ConcurrencyPolicy.ALLOW)
+
+
+def whole(reply: Any) -> object:
+    return reply
+
+
+def given(reply: ExchangeReply) -> object:
+    return reply.claimed, reply.refused
+
+
+def unique(name: str, on_conflict: OnConflict = OnConflict.SKIP) -> Job:
+    return job(name, priority=0, unique=Unique("key", on_conflict=on_conflict))
+
+
+async def run_and_take_key(rig: Rig) -> None:
+    """The job ran and was pruned; its key is another's now."""
+    assert (await rig.exchange("w", 1, 1)).claimed[0].id == "new1"
+    await rig.end("w", 2, "new1", of=1)
+    await rig.put(unique("new2"))
+
+
+async def start_unique(rig: Rig) -> None:
+    """The holder of the key is running."""
+    await rig.put(unique("new1"))
+    assert (await rig.exchange("w", 1, 1)).claimed[0].id == "new1"
+
+
+async def refuse_document(rig: Rig) -> None:
+    """A document that was refused lies among the dead letters, as ``rig.letter``."""
+    await take_documents(rig, BROKEN)
+    before = set((await rig.broker.list_jobs(rig.queue, JobState.DEAD)).ids)
+    await rig.intake(rig.broker, BROKEN)
+    (rig.letter,) = set((await rig.broker.list_jobs(rig.queue, JobState.DEAD)).ids) - before
+
+
+def run_by_hand(term: int | None) -> Request:
+    def call(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+        return broker.run_now(rig.queue, term, "c0", "n1", job("c0-run-n1"))
+
+    return call
+
+
+async def run_by_hand_again(rig: Rig) -> None:
+    await rig.broker.run_now(rig.queue, TERM, "c0", "n2", job("c0-run-n2"))
+
+
+def decide(*requests: FireRequest) -> Request:
+    return lambda rig, broker: broker.decide_fires(rig.queue, TERM, requests)
+
+
+def admit(fingerprint: str, start: int, *, reset: bool = False) -> Request:
+    def call(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+        return broker.admit_cron(rig.queue, TERM, "c1", fingerprint, start, reset=reset)
+
+    return call
+
+
+def cancel(job_id: str) -> Request:
+    return lambda rig, broker: broker.cancel(rig.queue, job_id)
+
+
+def upkeep(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+    return broker.upkeep(rig.queue)
+
+
+def beat(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+    return broker.beat(rig.queue, presence("w", 1), ttl=MINUTE)
+
+
+def lead(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+    return broker.lead(rig.queue, "next", MINUTE)

@@ -1,0 +1,325 @@
+"""Every request that changes a queue, in rows: a new script gets one here."""
+
+from __future__ import annotations
+
+from tests.integration.broker.request_steps import (
+    BROKEN,
+    NO_ID,
+    SETTLED,
+    THIRD,
+    admit,
+    admit_again,
+    beat,
+    cancel,
+    claim_all,
+    decide,
+    end_run,
+    end_run_and_fire,
+    end_runs,
+    fire_on,
+    given,
+    hold_run,
+    lead,
+    mirror_others,
+    refuse_document,
+    run_and_forget,
+    run_and_take_key,
+    run_by_hand,
+    run_by_hand_again,
+    start_run,
+    start_unique,
+    take_different,
+    take_documents,
+    take_marker,
+    unique,
+    upkeep,
+    whole,
+)
+from tests.integration.broker.rig import FAR, MINUTE, TERM, Row, fire, job
+from tidework.model.durability import Durability
+from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
+from tidework.model.lease import ExchangeRequest
+from tidework.model.unique import OnConflict
+
+JOBS = [
+    Row(
+        "enqueue",
+        "due at once, due later, known",
+        lambda rig, broker: broker.enqueue(
+            rig.queue, [job("new1", priority=0), job("new2", available_at=FAR), job("ready1")]
+        ),
+        newer=run_and_forget,
+    ),
+    Row(
+        "enqueue",
+        "a job that takes a unique key",
+        lambda rig, broker: broker.enqueue(rig.queue, [unique("new1")]),
+        newer=run_and_take_key,
+    ),
+    Row(
+        "enqueue",
+        "a job whose unique key is held",
+        lambda rig, broker: broker.enqueue(rig.queue, [unique("new2")]),
+        before=lambda rig: rig.put(unique("new1")),
+        unseen=True,
+        alike=whole,
+    ),
+    Row(
+        "enqueue",
+        "a job that replaces another",
+        lambda rig, broker: broker.enqueue(rig.queue, [unique("new2", OnConflict.REPLACE)]),
+        before=lambda rig: rig.put(unique("new1")),
+        newer=lambda rig: rig.put(unique("new3", OnConflict.REPLACE)),
+    ),
+    Row(
+        "enqueue",
+        "a job that waits for the one it replaces",
+        lambda rig, broker: broker.enqueue(rig.queue, [unique("new2", OnConflict.REPLACE)]),
+        before=start_unique,
+        newer=lambda rig: rig.end("w", 2, "new1", of=1),
+    ),
+    Row(
+        "intake",
+        "a job, a dead letter, a further document",
+        lambda rig, broker: rig.intake(broker, NO_ID, BROKEN, more=1),
+        before=take_different,
+        newer=lambda rig: rig.intake(rig.broker, THIRD),
+    ),
+    Row(
+        "intake",
+        "one of two equal documents without an id",
+        lambda rig, broker: rig.intake(broker, NO_ID),
+        before=lambda rig: take_documents(rig, NO_ID, NO_ID),
+    ),
+    Row(
+        "intake",
+        "one of two equal documents that are refused",
+        lambda rig, broker: rig.intake(broker, BROKEN),
+        before=lambda rig: take_documents(rig, BROKEN, BROKEN),
+    ),
+    Row(
+        "replay",
+        "a dead letter",
+        lambda rig, broker: broker.replay(rig.queue, ["dead", "done", "nobody"]),
+        newer=lambda rig: rig.exchange("w", 1, 9),
+    ),
+    Row(
+        "replay",
+        "a document that was refused",
+        lambda rig, broker: broker.replay(rig.queue, [rig.letter]),
+        before=refuse_document,
+        newer=lambda rig: rig.intake(rig.broker, BROKEN, more=1),
+    ),
+    Row(
+        "purge",
+        "what has ended and what has not",
+        lambda rig, broker: broker.purge(rig.queue, ["dead", "done", "ready1", "nobody"]),
+    ),
+    Row("cancel", "a ready job", cancel("ready1"), newer=lambda rig: rig.prune_now()),
+    Row("cancel", "a scheduled job", cancel("later")),
+    Row("cancel", "a running job", cancel("c1-1000"), before=start_run, newer=end_run),
+    Row("cancel", "a run that is held", cancel("c1-1001"), before=hold_run, newer=end_run),
+    Row(
+        "promote",
+        "a due job",
+        upkeep,
+        before=lambda rig: rig.let_come_due("later"),
+        newer=lambda rig: rig.exchange("w", 1, 9),
+    ),
+    Row(
+        "reap",
+        "a dead worker's job",
+        upkeep,
+        before=lambda rig: rig.let_leases_end(),
+        newer=lambda rig: rig.exchange("w", 1, 9),
+    ),
+    Row(
+        "prune",
+        "what ended long ago",
+        upkeep,
+        before=lambda rig: rig.let_retention_end(),
+        newer=lambda rig: rig.put(job("done")),
+    ),
+]
+
+WORKERS = [
+    Row(
+        "exchange",
+        "claims",
+        lambda rig, broker: broker.exchange(rig.queue, ExchangeRequest("w", 1, 2)),
+        newer=lambda rig: rig.end("w", 2, "ready1", of=1),
+        alike=given,
+    ),
+    Row(
+        "exchange",
+        "settles in every way, claims, and has measured",
+        lambda rig, broker: broker.exchange(
+            rig.queue, ExchangeRequest("w", 2, 2, SETTLED, served={"t": (2, 0.5)})
+        ),
+        before=claim_all,
+        newer=lambda rig: rig.exchange("w", 3, 9),
+        alike=given,
+    ),
+    Row(
+        "exchange",
+        "removes the marker that woke it",
+        lambda rig, broker: broker.exchange(rig.queue, ExchangeRequest("w", 1, 0, woken=True)),
+        before=take_marker,
+        newer=take_marker,
+    ),
+    Row(
+        "renew",
+        "a lease that is held and one that is not",
+        lambda rig, broker: broker.renew(rig.queue, "w", [("s1", "w:1"), ("done", "w:1")]),
+        before=claim_all,
+        newer=lambda rig: rig.end("w", 2, "s1", of=1),
+        unseen=True,
+        alike=lambda reply: (reply.lost, reply.cancel),
+    ),
+    Row(
+        "stranded",
+        "looks, and removes markers",
+        lambda rig, broker: broker.stranded(rig.queue, 9),
+        before=take_marker,
+    ),
+    Row(
+        "beat",
+        "before another",
+        beat,
+        newer=lambda rig: rig.beat("w", busy=2),
+        heal=lambda rig: rig.beat("w", busy=2),
+        reason="the next beat says it anew",
+    ),
+    Row("beat", "before the end", beat, newer=lambda rig: rig.broker.leave(rig.queue, "w")),
+    Row("leave", "in order", lambda rig, broker: broker.leave(rig.queue, "old")),
+]
+
+LEADERS = [
+    Row(
+        "open_queue",
+        "for the first time",
+        lambda rig, broker: broker.open_queue(rig.queue),
+        before=lambda rig: rig.forget("meta"),
+    ),
+    Row(
+        "configure",
+        "its durability",
+        lambda rig, broker: broker.configure(rig.queue, TERM, Durability.REPLICA),
+        newer=lambda rig: rig.broker.configure(rig.queue, TERM, Durability.FSYNC),
+    ),
+    Row(
+        "pause",
+        "by a person who resumed it since",
+        lambda rig, broker: broker.pause(rig.queue, "repairs"),
+        newer=lambda rig: rig.broker.resume(rig.queue),
+        heal=lambda rig: rig.broker.resume(rig.queue),
+        reason="who resumed it sees that it is paused, and why",
+    ),
+    Row(
+        "resume",
+        "by a person who paused it since",
+        lambda rig, broker: broker.resume(rig.queue),
+        before=lambda rig: rig.broker.pause(rig.queue, "repairs"),
+        newer=lambda rig: rig.broker.pause(rig.queue, "more repairs"),
+        heal=lambda rig: rig.broker.pause(rig.queue, "more repairs"),
+        skips=frozenset({"meta"}),
+        reason="who paused it sees that it is not paused",
+    ),
+    Row(
+        "take_term",
+        "over the head of a leader",
+        lambda rig, broker: broker.take_term(rig.queue),
+        skips=frozenset({"term"}),
+        reason="a number that is skipped leads nobody, and whoever is refused raises it again",
+    ),
+    Row(
+        "lead",
+        "stays in the lead",
+        lead,
+        before=lambda rig: rig.forget("leader"),
+        newer=lambda rig: lead(rig, rig.broker),
+    ),
+    Row(
+        "lead",
+        "has resigned since",
+        lead,
+        before=lambda rig: rig.forget("leader"),
+        newer=lambda rig: rig.broker.resign(rig.queue, "next"),
+        heal=lambda rig: rig.forget("leader"),
+        skips=frozenset({"term"}),
+        reason="it expires by itself, and its term leads nobody",
+    ),
+    Row("resign", "for good", lambda rig, broker: broker.resign(rig.queue, "boss")),
+    Row(
+        "drain",
+        "one of two workers",
+        lambda rig, broker: broker.drain(rig.queue, TERM, ["old", "w"], 1, ttl=MINUTE),
+        before=lambda rig: rig.beat("w", busy=0),
+        newer=lambda rig: rig.broker.drain(rig.queue, TERM, [], 0, ttl=MINUTE),
+        alike=whole,
+    ),
+]
+
+CRONTASKS = [
+    Row(
+        "put_crontasks",
+        "one comes, one has left since",
+        lambda rig, broker: broker.put_crontasks(rig.queue, TERM, {"c0": b"{}", "c1": b"{}"}),
+        newer=mirror_others,
+    ),
+    Row("admit_cron", "a new record", admit("f", 900), newer=fire_on, alike=whole),
+    Row(
+        "admit_cron",
+        "another schedule, and one more since",
+        admit("g", 950),
+        before=lambda rig: rig.admit("c1"),
+        newer=admit_again,
+        heal=admit_again,
+        reason="its next fire is refused as of another schedule, and it is admitted anew",
+        alike=whole,
+    ),
+    Row(
+        "admit_cron",
+        "a watermark set forward",
+        admit("f", 2000, reset=True),
+        before=lambda rig: rig.admit("c1"),
+        newer=fire_on,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "of two CronTasks",
+        decide(fire("c1", 1000), fire("c0", 1001)),
+        before=lambda rig: rig.admit("c1"),
+        newer=fire_on,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "skipped for overlap",
+        decide(fire("c1", 1001, ConcurrencyPolicy.FORBID)),
+        before=start_run,
+        newer=end_run_and_fire,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "holds the next run",
+        decide(fire("c1", 1001, ConcurrencyPolicy.REPLACE)),
+        before=start_run,
+        newer=end_runs,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "missed",
+        decide(FireRequest("c1", "f", 1000, Verdict.MISSED_CATCH_UP)),
+        before=lambda rig: rig.admit("c1"),
+        newer=fire_on,
+        alike=whole,
+    ),
+    Row("run_now", "as a document asks", run_by_hand(TERM), newer=run_by_hand_again),
+    Row("run_now", "as a person asks", run_by_hand(None)),
+]
+
+ROWS = [*JOBS, *WORKERS, *LEADERS, *CRONTASKS]

@@ -1,0 +1,142 @@
+"""A server at maxmemory under noeviction refuses what adds work and does what ends it.
+
+Also when it has just forgotten every script: then the text is sent, and has to be taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.forgetful import Forgetful
+from tests.support.servers import ValkeyServer, redis_binary
+from tidework.broker.redis import RedisBroker
+from tidework.broker.transport import AsyncTransport, BlockingTransport, Transport, drive
+from tidework.errors import BrokerFullError
+from tidework.model.identity import QueueName
+from tidework.model.job import Job, JobState
+from tidework.model.lease import ClaimedJob, ExchangeRequest, QueueLimits, Settlement
+from tidework.model.outcome import JobError, Outcome
+
+QUEUE = QueueName("shop", "emails")
+LEASE = timedelta(seconds=1)
+
+
+@pytest.fixture(params=["valkey", "redis"])
+def server(request: pytest.FixtureRequest) -> Iterator[ValkeyServer]:
+    binary: Path | None = redis_binary() if request.param == "redis" else None
+    if request.param == "redis" and binary is None:
+        pytest.skip("redis-server is not on the PATH")
+    with ValkeyServer(binary) as found:
+        yield found
+
+
+@pytest.fixture(params=["known", "forgotten"])
+async def broker(
+    request: pytest.FixtureRequest, server: ValkeyServer
+) -> AsyncIterator[RedisBroker]:
+    """Its scripts are known to the server, or forgotten before every call."""
+    transport: Transport = AsyncTransport(server.url)
+    if request.param == "forgotten":
+        transport = Forgetful(transport)
+    found = RedisBroker(transport, QueueLimits(lease=LEASE))
+    yield found
+    await found.close()
+
+
+def fill(server: ValkeyServer) -> None:
+    with server.client() as client:
+        client.config_set("maxmemory", 1)
+
+
+def job(name: str) -> Job:
+    return Job(name, "t", {})
+
+
+async def claim(broker: RedisBroker, count: int) -> dict[str, ClaimedJob]:
+    reply = await broker.exchange(QUEUE, ExchangeRequest("w", 1, count))
+    return {found.id: found for found in reply.claimed}
+
+
+def settlement(found: ClaimedJob, outcome: Outcome) -> Settlement:
+    return Settlement(found.id, found.token, outcome)
+
+
+async def test_new_work_is_refused_and_what_runs_is_finished(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    await broker.enqueue(QUEUE, [job(f"j{number}") for number in range(8)])
+    held = await claim(broker, 4)
+    fill(server)
+
+    with pytest.raises(BrokerFullError, match=r"out of memory.*raise its maxmemory"):
+        await broker.enqueue(QUEUE, [job("more")])
+    leases = [(found.id, found.token) for found in held.values()]
+    assert (await broker.renew(QUEUE, "w", leases)).lost == ()
+    ends = (
+        settlement(held["j0"], Outcome.complete(b"1")),
+        settlement(held["j1"], Outcome.retry(JobError("E", "m"), timedelta(hours=1))),
+        settlement(held["j2"], Outcome.bury(JobError("E", "m"))),
+        settlement(held["j3"], Outcome.release()),
+    )
+    reply = await broker.exchange(QUEUE, ExchangeRequest("w", 2, 2, ends))
+    assert (reply.refused, len(reply.claimed)) == ((), 2)
+    assert await broker.cancel(QUEUE, "j7") == "cancelled"
+    assert await broker.cancel(QUEUE, reply.claimed[0].id) == "requested"
+
+    assert await broker.get_job(QUEUE, "more") is None
+    states = (await broker.stats(QUEUE)).states
+    assert {state: states[state] for state in JobState if states[state]} == {
+        JobState.SUCCEEDED: 1,
+        JobState.SCHEDULED: 1,
+        JobState.DEAD: 1,
+        JobState.RUNNING: 2,
+        JobState.READY: 2,
+        JobState.CANCELLED: 1,
+    }
+
+
+async def test_a_dead_workers_job_comes_back(server: ValkeyServer, broker: RedisBroker) -> None:
+    await broker.enqueue(QUEUE, [job("a")])
+    await claim(broker, 1)
+    fill(server)
+
+    async with asyncio.timeout(30):
+        while (await broker.upkeep(QUEUE)).reaped == 0:
+            await asyncio.sleep(0.05)
+
+    reply = await broker.exchange(QUEUE, ExchangeRequest("v", 1, 1))
+    assert [(found.id, found.losses) for found in reply.claimed] == [("a", 1)]
+
+
+async def test_a_worker_that_starts_meanwhile_works(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    await broker.enqueue(QUEUE, [job("a")])
+    fill(server)
+    fresh = RedisBroker(AsyncTransport(server.url))
+    try:
+        await fresh.open_queue(QUEUE)
+        (found,) = (await fresh.exchange(QUEUE, ExchangeRequest("v", 1, 1))).claimed
+        ends = (settlement(found, Outcome.complete()),)
+        assert (await fresh.exchange(QUEUE, ExchangeRequest("v", 2, 0, ends))).refused == ()
+    finally:
+        await fresh.close()
+
+
+def test_a_program_without_an_event_loop_is_told_so(server: ValkeyServer) -> None:
+    broker = RedisBroker(BlockingTransport(server.url))
+    drive(broker.enqueue(QUEUE, [job("a")]))
+    for forget in (False, True):
+        with server.client() as client:
+            if forget:
+                client.script_flush()
+            client.config_set("maxmemory", 1)
+        with pytest.raises(BrokerFullError):
+            drive(broker.enqueue(QUEUE, [job("b")]))
+        assert drive(broker.cancel(QUEUE, "a")) == ("finished" if forget else "cancelled")
+    drive(broker.close())

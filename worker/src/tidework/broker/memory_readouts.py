@@ -1,0 +1,131 @@
+"""What the memory model tells. Nothing is changed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from tidework.broker.memory_calls import MemoryCalls
+from tidework.broker.memory_entry import Entry, read_record
+from tidework.clock import from_ms, to_ms
+from tidework.model.backlog import (
+    EVERY_JOB,
+    ErrorGroup,
+    JobFilter,
+    JobPage,
+    JobRecord,
+    Presence,
+    QueueLoad,
+    QueueStats,
+)
+from tidework.model.fire import (
+    CronRecord,
+)
+from tidework.model.identity import QueueName
+from tidework.model.job import FINISHED_STATES, JobState
+
+
+class MemoryReadouts(MemoryCalls):
+    """The read-outs of the MemoryBroker."""
+
+    async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
+        entry = self._open(queue).entries.get(job_id)
+        return None if entry is None else read_record(entry)
+
+    async def list_jobs(
+        self,
+        queue: QueueName,
+        state: JobState,
+        within: JobFilter = EVERY_JOB,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> JobPage:
+        within.check(state, cursor)
+        found = [entry for entry in self._open(queue).in_state(state) if _is_within(entry, within)]
+        if cursor is not None:
+            score, _, job_id = cursor.partition(":")
+            last = (int(score), job_id)
+            newest_first = state in FINISHED_STATES
+            found = [e for e in found if (e.place < last if newest_first else e.place > last)]
+        page = found[:limit]
+        more = len(found) > limit
+        further = f"{page[-1].place[0]}:{page[-1].id}" if more else None
+        return JobPage(tuple(entry.id for entry in page), further)
+
+    async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
+        groups: dict[str, list[Entry]] = {}
+        for entry in self._open(queue).in_state(JobState.DEAD):  # the newest first
+            error = entry.error
+            groups.setdefault(error.fingerprint if error else "", []).append(entry)
+        found = [
+            ErrorGroup(
+                fingerprint=name,
+                count=len(entries),
+                first_at=from_ms(entries[-1].changed_ms),
+                last_at=from_ms(entries[0].changed_ms),
+                example=entries[0].id,
+                error=entries[0].error,
+            )
+            for name, entries in groups.items()
+        ]
+        found.sort(key=lambda group: (group.count, group.fingerprint), reverse=True)
+        return tuple(found[:limit])
+
+    async def stats(self, queue: QueueName) -> QueueStats:
+        state = self._open(queue)
+        states = {name: len(state.in_state(name)) for name in JobState}
+        counters = {name: count for name, count in state.counters.items() if count}
+        return QueueStats(states, state.documents(), state.oldest_age(), counters, state.pause)
+
+    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
+        state = self._open(queue)
+        return tuple(
+            replace(found, seen_at=from_ms(state.seen[name]))
+            for name, found in sorted(state.presence.items())
+            if found is not None
+        )
+
+    async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
+        state = self._open(queue)
+        scheduled = [e for e in state.in_state(JobState.SCHEDULED) if not e.held]
+        due = [e for e in scheduled if e.available_ms <= state.now]
+        until = state.now + horizon // timedelta(milliseconds=1)
+        soon = [e for e in scheduled if state.now < e.available_ms <= until]
+        waiting = [e.available_ms for e in scheduled]
+        busy = Counter(e.worker for e in state.in_state(JobState.RUNNING))
+        return QueueLoad(
+            backlog=state.documents() + len(state.in_state(JobState.READY)) + len(due),
+            due_soon=len(soon),
+            in_flight=sum(busy.values()),
+            busy_workers=dict(busy),
+            oldest_age=state.oldest_age(),
+            next_due=min(waiting, default=None),
+            enqueued=state.counters["enqueued"],
+            service_time=dict(state.service_time),
+            now_ms=state.now,
+            paused=state.pause is not None,
+        )
+
+    async def crontasks(self, queue: QueueName) -> Mapping[str, Any]:
+        return {uid: json.loads(raw) for uid, raw in sorted(self._open(queue).crontasks.items())}
+
+    async def cron_record(self, queue: QueueName, uid: str) -> CronRecord | None:
+        state = self._open(queue)
+        cron = state.crons.get(uid)
+        return None if cron is None else state.cron_record(cron)
+
+
+def _is_within(entry: Entry, within: JobFilter) -> bool:
+    at = entry.available_ms if entry.state is JobState.SCHEDULED else entry.changed_ms
+    error = entry.error
+    return (
+        (not within.task or entry.task == within.task)
+        and (not within.error or (error is not None and error.fingerprint == within.error))
+        and (within.since is None or at >= to_ms(within.since))
+        and (within.until is None or (at <= to_ms(within.until) and not entry.held))
+    )

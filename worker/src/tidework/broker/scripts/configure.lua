@@ -1,0 +1,11 @@
+-- What every client of the queue has to know of its TaskQueue, under a term.
+-- flags: allow-oom
+-- keys: meta
+-- args: term sequence durability
+-- uses: count fence late
+-- Returns {'stale', stored term} or {'ok', 1}.
+local stored = fence(tonumber(A.term))
+if stored then return {'stale', stored} end
+if is_late('configure', A.term, A.sequence) then return {'ok', 1} end
+redis.call('HSET', K.meta, 'durability', A.durability)
+return {'ok', 1}

@@ -1,0 +1,69 @@
+-- keys: jobs tombstones runs
+-- New jobs: idempotent by id, at most one per unique key.
+
+-- An id is known from its enqueue until ten minutes after its end at least.
+local function is_known(id)
+  return redis.call('HEXISTS', K.jobs, id) == 1
+    or (tonumber(redis.call('ZSCORE', K.tombstones, id)) or 0) > now
+end
+
+-- From '<until><on conflict><ttl ms>:<key>'.
+local function read_unique(spec)
+  return string.match(spec, '^(%l)(%l)(%d*):(.*)$')
+end
+
+-- True if the new job has to be held until the old one, told to stop, has ended.
+local function replace(old, new)
+  local r = load(old)
+  if not r or ENDED[r.state] then return false end
+  count('replaced')
+  if r.state == RUNNING then
+    r.cancel = 1
+    save(old, r)
+    link(old, new)
+    return true
+  end
+  local stopping = redis.call('HGET', K.replacing, 'before/' .. old)
+  cancel(old)
+  if stopping then link(stopping, new) end
+  return stopping ~= false
+end
+
+-- True; false for a known id; or the id of the job that holds the unique key.
+local function insert(id, body, priority, available, cron, hold, spec)
+  if is_known(id) then
+    count('known')
+    return false
+  end
+  local unique = ''
+  if spec ~= '' then
+    local mode, on_conflict, ttl_ms, key = read_unique(spec)
+    local holder = holder_of(key)
+    if holder and on_conflict ~= 'r' then
+      count('deduplicated')
+      return holder
+    end
+    if holder then hold = replace(holder, id) end
+    hold_key(id, mode, tonumber(ttl_ms), key)
+    unique = mode .. key
+  end
+  redis.call('HSET', K.jobs, id, body)
+  count('enqueued')
+  if cron ~= '' then redis.call('ZADD', K.runs, 0, cron .. '|' .. id) end
+  if cron ~= '' or unique ~= '' then
+    local r = fresh(priority, available)
+    r.cron = cron
+    r.unique = unique
+    save(id, r)
+  end
+  if hold then
+    redis.call('ZADD', K.scheduled, HELD, id)
+  elseif available > now then
+    local first = earliest_due()
+    if not first or available < first then new_earliest = true end
+    make_scheduled(id, priority, available)
+  else
+    make_ready(id, priority, available)
+  end
+  return true
+end

@@ -1,0 +1,288 @@
+"""Connections to servers: timeouts, resends, and what was sent when something went wrong.
+
+redis-py resends silently by default, and its timeouts are its own; both are set here, explicitly:
+no resend, 5 s per reply. Commands are written to a connection and their replies read from it
+without redis-py's clients, so that three things are certain: what belongs together goes over
+one connection, nothing goes out twice, and an error says whether anything went out.
+
+An event loop and a blocking program differ in this module only. The blocking half never
+suspends, so that the same coroutines serve programs without an event loop (see ``drive``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, Self, TypeVar
+
+import redis
+import redis.asyncio
+from redis.asyncio.connection import parse_url as parse_async_url
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.connection import parse_url as parse_blocking_url
+from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
+
+from tidework.broker.credentials import login_options
+from tidework.broker.scripts import Value
+from tidework.model.redis_url import Login, Place, RedisUrl
+
+REPLY_TIMEOUT_S = 5.0
+MOST_CONNECTIONS = 32
+T = TypeVar("T")
+Words = tuple[Value, ...]
+
+
+class NotSentError(Exception):
+    """No connection could be had: nothing was sent."""
+
+    def __init__(self, reason: RedisError | OSError) -> None:
+        self.reason = reason
+        super().__init__(str(reason))
+
+
+class Server(Protocol):
+    """A bounded number of connections to one place."""
+
+    facts: dict[str, Any] | None
+    """INFO of the server; None until it was asked, and again after trouble."""
+
+    async def send(self, commands: Sequence[Words]) -> list[Any]:
+        """All of them over one connection in one go, their replies in order.
+
+        An error with which the server answers a command stands in the place of its reply.
+        Raises NotSentError, or RedisError and OSError if it is unknown what has been done.
+        """
+
+    def read(self, words: Words, reply: Any) -> Any:
+        """A raw reply in redis-py's form: a dict for HGETALL..."""
+
+    async def leave(self) -> None:
+        """Connect anew for what comes: the place may lead to another server by now."""
+
+    async def close(self) -> None:
+        """End all connections."""
+
+
+async def ask(server: Server, words: Words) -> Any:
+    """The raw reply to one command. Raises RedisError and OSError."""
+    try:
+        (reply,) = await server.send([words])
+    except NotSentError as error:
+        raise error.reason from error
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+class Side(Protocol):
+    """What differs between programs with an event loop and those without."""
+
+    def open(self, options: dict[str, Any]) -> Server:
+        """A server by redis-py's options; no I/O yet."""
+
+    def options(self, url: RedisUrl) -> dict[str, Any]:
+        """Of redis-py, for every server of ``url``."""
+
+    def lock(self) -> AbstractAsyncContextManager[Any]:
+        """Mutual exclusion of the program's users of a transport."""
+
+    async def together(self, acts: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+        """Do all of them, at once if possible. None may raise."""
+
+
+def _given(url: RedisUrl, parse: Callable[[str], Any]) -> dict[str, Any]:
+    """What the URL asks for, by redis-py's own reading of its options."""
+    scheme = "unix" if url.places[0].path else "rediss" if url.tls else "redis"
+    return {"client_name": "tidework", **parse(f"{scheme}://?{url.options}"), "db": url.database}
+
+
+def _options(login: Login, timeout_s: float, *, is_socket: bool) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "max_connections": MOST_CONNECTIONS,
+        # One call more than there are connections waits for one, instead of failing.
+        "timeout": REPLY_TIMEOUT_S,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": min(timeout_s, REPLY_TIMEOUT_S),
+        "health_check_interval": 0,
+        "protocol": 2,
+        # It would tell the library's name with a command that not every role may use.
+        "driver_info": None,
+        **login_options(login),
+    }
+    if not is_socket:
+        options["socket_keepalive"] = True
+    return options
+
+
+class Servers:
+    """The servers of one transport, by place; opened when asked for.
+
+    timeout_s: for a reply. A blocked command needs connections that wait longer.
+    """
+
+    def __init__(self, side: Side, url: RedisUrl, login: Login, timeout_s: float) -> None:
+        self._side = side
+        is_socket = bool(url.places[0].path)
+        self._options = side.options(url) | _options(login, timeout_s, is_socket=is_socket)
+        self._open: dict[Place, Server] = {}
+
+    def at(self, place: Place) -> Server:
+        """The server at a place."""
+        found = self._open.get(place)
+        if found is None:
+            where = {"path": place.path} if place.path else {"host": place.host, "port": place.port}
+            found = self._side.open(self._options | where)
+            # Two threads may both have opened one: the first counts, no connection is lost.
+            found = self._open.setdefault(place, found)
+        return found
+
+    async def keep(self, places: Sequence[Place]) -> None:
+        """Close the connections to all other places; whoever waits there is told so."""
+        for place in set(self._open) - set(places):
+            await self._open.pop(place).close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.keep(())
+
+
+def _in_form(parsers: Any, words: Words, reply: Any) -> Any:
+    parser = parsers.get(words[0])
+    return reply if parser is None else parser(reply)
+
+
+class _AsyncServer:
+    def __init__(self, options: dict[str, Any]) -> None:
+        retry = AsyncRetry(NoBackoff(), 0)
+        self.facts: dict[str, Any] | None = None
+        self._pool = redis.asyncio.BlockingConnectionPool(retry=retry, **options)
+        self._parsers = redis.asyncio.Redis(connection_pool=self._pool).response_callbacks
+
+    async def send(self, commands: Sequence[Words]) -> list[Any]:
+        try:
+            connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
+        except (RedisError, OSError) as error:
+            raise NotSentError(error) from error
+        try:
+            await connection.send_packed_command(connection.pack_commands(commands))
+            replies: list[Any] = []
+            for _ in commands:
+                try:
+                    replies.append(await connection.read_response())
+                except ResponseError as error:
+                    replies.append(error)
+            return replies
+        except BaseException:
+            # Replies may be on their way that nobody reads.
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await self._pool.release(connection)
+
+    def read(self, words: Words, reply: Any) -> Any:
+        return _in_form(self._parsers, words, reply)
+
+    async def leave(self) -> None:
+        self.facts = None
+        await self._pool.disconnect(inuse_connections=False)
+
+    async def close(self) -> None:
+        self.facts = None
+        await self._pool.disconnect(inuse_connections=True)
+
+
+class AsyncSide:
+    """For programs with an event loop."""
+
+    def open(self, options: dict[str, Any]) -> Server:
+        return _AsyncServer(options)
+
+    def options(self, url: RedisUrl) -> dict[str, Any]:
+        return _given(url, parse_async_url)
+
+    def lock(self) -> AbstractAsyncContextManager[Any]:
+        return asyncio.Lock()
+
+    async def together(self, acts: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+        if len(acts) == 1:
+            return [await acts[0]()]
+        return list(await asyncio.gather(*(act() for act in acts)))
+
+
+class _BlockingServer:
+    """As _AsyncServer, in a thread of the caller. Thread-safe as redis-py's pools are."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        retry = Retry(NoBackoff(), 0)
+        self.facts: dict[str, Any] | None = None
+        self._closed = False
+        self._pool = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]
+            retry=retry, **options
+        )
+        self._parsers = redis.Redis(connection_pool=self._pool).response_callbacks
+
+    async def send(self, commands: Sequence[Words]) -> list[Any]:
+        try:
+            connection = self._pool.get_connection()  # type: ignore[no-untyped-call]
+        except (RedisError, OSError) as error:
+            raise NotSentError(error) from error
+        try:
+            connection.send_packed_command(connection.pack_commands(commands))
+            replies: list[Any] = []
+            for _ in commands:
+                try:
+                    replies.append(connection.read_response())
+                except ResponseError as error:
+                    replies.append(error)
+            return replies
+        except BaseException:
+            connection.disconnect()
+            raise
+        finally:
+            if self._closed:
+                connection.disconnect()
+            self._pool.release(connection)  # type: ignore[no-untyped-call]
+
+    def read(self, words: Words, reply: Any) -> Any:
+        return _in_form(self._parsers, words, reply)
+
+    async def leave(self) -> None:
+        self.facts = None
+        self._pool.disconnect(inuse_connections=False)
+
+    async def close(self) -> None:
+        # What another thread uses right now ends with its call.
+        self.facts, self._closed = None, True
+        self._pool.disconnect(inuse_connections=False)
+
+
+class _Mutex:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> Self:
+        self._lock.acquire()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class BlockingSide:
+    """For programs without an event loop."""
+
+    def open(self, options: dict[str, Any]) -> Server:
+        return _BlockingServer(options)
+
+    def options(self, url: RedisUrl) -> dict[str, Any]:
+        return _given(url, parse_blocking_url)
+
+    def lock(self) -> AbstractAsyncContextManager[Any]:
+        return _Mutex()
+
+    async def together(self, acts: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+        return [await act() for act in acts]

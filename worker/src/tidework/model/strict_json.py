@@ -1,0 +1,108 @@
+"""JSON that every reader understands alike: what others would guess at is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from typing import Any, NoReturn
+
+from tidework.errors import EnvelopeError
+
+MAX_DEPTH = 100
+"""Of arrays and objects in a document, the document itself counted."""
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def encode_json(value: object, *, field: str) -> bytes:
+    """Compact UTF-8 JSON. Raises EnvelopeError for what JSON cannot say (NaN, objects...)."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EnvelopeError(f"not JSON data: {error}; convert it first", field=field) from error
+
+
+def decode_json(raw: bytes) -> Any:
+    """Parse what every reader of JSON understands alike: UTF-8 without a byte order mark, no key
+    twice in an object, no NaN, no number beyond a double, no half of a surrogate pair, no more
+    than MAX_DEPTH levels.
+
+    Raises EnvelopeError with the place of the fault.
+    """
+    try:
+        found = json.loads(
+            raw.decode(),
+            object_pairs_hook=_object,
+            parse_float=_finite,
+            parse_constant=_refuse_constant,
+        )
+        if _SURROGATE.search(raw):
+            _refuse_half_pairs(found)
+        refuse_depth(found, raw)
+        return found
+    except json.JSONDecodeError as error:
+        raise EnvelopeError(
+            f"not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise EnvelopeError(f"not valid UTF-8 at byte {error.start}") from error
+    except RecursionError as error:
+        raise EnvelopeError("nested too deeply") from error
+    except ValueError as error:
+        raise EnvelopeError(f"not valid JSON: {error}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {shown(twice)} comes twice in one object")
+    return found
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if math.isinf(found):
+        raise ValueError(f"{shown(text)} is more than a 64-bit float holds")
+    return found
+
+
+def _refuse_half_pairs(found: Any) -> None:
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{shown(error.object[error.start])} is half of a surrogate pair"
+        ) from error
+
+
+def refuse_depth(found: Any, raw: bytes) -> None:
+    """A fixed bound, since how deep Python itself can read depends on who calls it.
+
+    raw: the same as JSON. Raises ValueError.
+    """
+    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        return
+    level, depth = [found], 0
+    while level := [each for each in level if isinstance(each, (dict, list, tuple))]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nested more than {MAX_DEPTH} deep")
+        level = [
+            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it, however large it is."""
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "an array"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
