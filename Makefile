@@ -11,7 +11,7 @@ SOURCES := PYTHONPATH=worker/src:operator/src
 PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e e2e-down check format layers sizes words style types quick-tests requirements clean
+.PHONY: help demo test soak e2e e2e-down check format layers sizes words style types quick-tests requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,10 @@ demo: $(DEMO) ## index the standard library with workers going 0 -> n -> 0 (KEEP
 	@$(BIN)/python examples/stdlib-index/demo.py $(if $(KEEP),--keep)
 
 test: $(READY) ## run every test that needs no cluster, integration and chaos included
-	@$(PYTEST) tests --ignore=tests/e2e
+	@$(PYTEST) tests --ignore=tests/e2e --ignore=tests/soak
+
+soak: $(READY) ## run the broker against its model for 10,000 steps, on both servers (about five minutes)
+	@$(PYTEST) -rP tests/soak
 
 e2e: $(READY) ## run the tests on a kind cluster, made and deleted again (KEEP=1: it stays; tests/e2e/README.md)
 	@$(BIN)/python -m pytest tests/e2e
@@ -51,7 +54,7 @@ types: $(READY) ## strict types
 	@$(BIN)/mypy
 
 quick-tests: $(READY) ## unit, contract, property and architecture tests
-	@$(PYTEST) tests/unit tests/contract tests/property tests/architecture
+	@$(PYTEST) -m 'not thorough' tests/unit tests/contract tests/property tests/architecture
 
 requirements: $(READY) ## renew requirements/all.txt from the pyproject files (UPGRADE=1: newest versions)
 	@VENV=$(VENV) requirements/renew.sh $(if $(UPGRADE),--upgrade)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.fixtures import namespace, redis_server, redis_url, valkey
+from tests.support.leaks import no_leaks
 from tidework.broker.broker import Broker
 from tidework.broker.memory import MemoryBroker
 from tidework.broker.redis import RedisBroker, connect
@@ -19,7 +20,7 @@ from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits, Settlement
 
-__all__ = ["namespace", "redis_server", "redis_url", "valkey"]
+__all__ = ["namespace", "no_leaks", "redis_server", "redis_url", "valkey"]
 
 LEASE = timedelta(milliseconds=400)
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.leaks import watching
 from tests.support.servers import ValkeyServer, redis_binary
 
 
 @pytest.fixture(scope="session")
 def valkey() -> Iterator[ValkeyServer]:
     """A Valkey server for the whole test process: do not kill this one."""
-    with ValkeyServer() as server:
+    with ValkeyServer() as server, watching(server):
         yield server
 
 
@@ -26,7 +27,7 @@ def redis_server() -> Iterator[ValkeyServer]:
         if os.environ.get("CI"):
             pytest.fail("redis-server is not on the PATH: install it (Debian: redis-server)")
         pytest.skip("redis-server is not on the PATH; Valkey runs the same suite")
-    with ValkeyServer(binary) as server:
+    with ValkeyServer(binary) as server, watching(server):
         yield server
 
 

@@ -115,7 +115,7 @@ class MemoryBroker(MemoryLeading, MemoryReadouts):
             if not _is_copy(state, found) and state.take_document(found.raw):
                 _take_in(state, found)
         for refused in rejected:
-            if refused.id not in state.entries and state.take_document(refused.raw):
+            if not state.is_known(refused.id) and state.take_document(refused.raw):
                 state.bury_document(refused.id, refused.raw, refused.error)
         taken = [state.inbox.popleft() for _ in range(min(more, len(state.inbox)))]
         moved = [raw for raw in taken if raw != MARKER]
@@ -254,8 +254,7 @@ def _find_conflict(state: QueueState, jobs: Sequence[Job]) -> tuple[str, str] | 
 
 def _is_copy(state: QueueState, found: AcceptedDocument) -> bool:
     """An id that the document does not name itself belongs to one request only."""
-    entry = state.entries.get(found.job.id)
-    return entry is not None and entry.body == found.body and not found.body.endswith(found.raw)
+    return state.is_known(found.job.id) and not found.body.endswith(found.raw)
 
 
 def _take_in(state: QueueState, found: AcceptedDocument) -> None:
@@ -267,4 +266,4 @@ def _take_in(state: QueueState, found: AcceptedDocument) -> None:
         return
     text = f"its unique key is held by job {answer.id}"
     error = JobError("UniqueConflictError", text, cause="unique")
-    state.bury_document(job.id, found.body, error, task=job.task)
+    state.bury_document(job.id, found.body, error, of=job)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from tidework.broker.memory_calls import MemoryCalls
-from tidework.broker.memory_entry import Entry, read_record
+from tidework.broker.memory_entry import HELD, Entry, read_record
 from tidework.clock import from_ms, to_ms
 from tidework.model.backlog import (
     EVERY_JOB,
@@ -122,10 +122,12 @@ class MemoryReadouts(MemoryCalls):
 
 def _is_within(entry: Entry, within: JobFilter) -> bool:
     at = entry.available_ms if entry.state is JobState.SCHEDULED else entry.changed_ms
+    if entry.held:  # it is due after all others
+        at = HELD
     error = entry.error
     return (
         (not within.task or entry.task == within.task)
         and (not within.error or (error is not None and error.fingerprint == within.error))
         and (within.since is None or at >= to_ms(within.since))
-        and (within.until is None or (at <= to_ms(within.until) and not entry.held))
+        and (within.until is None or at <= to_ms(within.until))
     )

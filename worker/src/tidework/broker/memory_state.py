@@ -74,10 +74,14 @@ class QueueState(QueueStore):
         self._finish(entry, JobState.CANCELLED, b"")
         return stopping
 
-    def bury_document(self, job_id: str, body: bytes, error: JobError, *, task: str = "") -> None:
+    def bury_document(
+        self, job_id: str, body: bytes, error: JobError, *, of: Job | None = None
+    ) -> None:
         """A dead letter of a document that is no job, or one that may not become it."""
+        task = "" if of is None else of.task
         entry = Entry(job_id, task, body, DEFAULT_PRIORITY, self.now, JobState.READY)
-        entry.raw = not task
+        entry.raw = of is None
+        entry.unique = None if of is None else of.unique
         self.entries[job_id] = entry
         self.counters["rejected"] += 1
         self._finish(entry, JobState.DEAD, error.encode())

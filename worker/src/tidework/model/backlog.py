@@ -110,6 +110,7 @@ class JobFilter:
     task:         ended jobs only: those that wait are not indexed by task
     error:        fingerprint; dead letters only
     since, until: bounds, both included, of the end of ended jobs or the due time of scheduled ones
+                  (a job that waits for another to end is due after all)
     """
 
     task: str = ""

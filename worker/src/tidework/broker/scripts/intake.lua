@@ -9,19 +9,20 @@
 -- Returns up to `more` further documents, moved from the inbox to intake; markers are dropped.
 local DEFAULT_PRIORITY = 5
 
--- raw: 1 if the document did not even validate
-local function refuse(id, body, raw, detail, fingerprint)
+-- raw: 1 if the document did not even validate; unique: as in its record
+local function refuse(id, body, raw, unique, detail, fingerprint)
   redis.call('HSET', K.jobs, id, body)
   count('rejected')
   local r = fresh(DEFAULT_PRIORITY, now)
   r.raw = raw
+  r.unique = unique
   finish(id, r, DEAD, detail, fingerprint)
 end
 
--- An id that the document does not name itself belongs to one request only: if its job is there,
+-- An id that the document does not name itself belongs to one request only: if it is known,
 -- this is a copy of that request, and what it finds is another document with the same bytes.
 local function is_copy(id, body, raw)
-  return redis.call('HGET', K.jobs, id) == body and string.sub(body, -#raw) ~= raw
+  return is_known(id) and string.sub(body, -#raw) ~= raw
 end
 
 local at = A.rest
@@ -32,16 +33,17 @@ for _ = 1, tonumber(A.accepted) do
     local holder = insert(ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), available, '', false, ARGV[at + 5])
     if type(holder) == 'string' and string.sub(ARGV[at + 5], 2, 2) == 'e' then
       local text = 'its unique key is held by job ' .. holder
-      refuse(ARGV[at + 1], ARGV[at + 2], 0, '{"type":"UniqueConflictError","message":"' .. text
+      local mode, _, _, key = read_unique(ARGV[at + 5])
+      refuse(ARGV[at + 1], ARGV[at + 2], 0, mode .. key, '{"type":"UniqueConflictError","message":"' .. text
         .. '","cause":"unique"}', 'UniqueConflictError')
     end
   end
   at = at + 6
 end
 for _ = 1, tonumber(A.rejected) do
-  if redis.call('HEXISTS', K.jobs, ARGV[at + 1]) == 0
+  if not is_known(ARGV[at + 1])
     and redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
-    refuse(ARGV[at + 1], '\0' .. ARGV[at], 1, ARGV[at + 2], ARGV[at + 3])
+    refuse(ARGV[at + 1], '\0' .. ARGV[at], 1, '', ARGV[at + 2], ARGV[at + 3])
   end
   at = at + 4
 end

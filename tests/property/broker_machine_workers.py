@@ -1,0 +1,145 @@
+"""Acts of workers: they exchange, renew and beat, or stop doing so; and what time does to them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import strategies as st
+
+from tests.property.broker_machine_acts import Player, act, pick
+from tests.property.broker_machine_draws import (
+    ENDS,
+    ERRORS,
+    FEW,
+    GIVEN_BACK,
+    MOMENTS,
+    OUTCOMES,
+    TASKS,
+    WORKERS,
+)
+from tests.property.broker_machine_twins import START
+from tidework.model.backlog import Presence
+from tidework.model.lease import ExchangeReply, ExchangeRequest, Settlement
+from tidework.model.outcome import JobError, Outcome
+
+UPKEEP_MS = 4_000
+"""Often enough for the reaper not to stand still."""
+REPEATED = frozenset({"counters"})
+MOVED_ON = {
+    # What takes a bounded number of something takes the next ones.
+    "intake": REPEATED | {"inbox", "intake"},
+    "upkeep": None,
+    "take_term": None,
+    "wait_for_document": None,
+}
+"""What a copy of a request that arrives at once may change; None: anything."""
+
+
+class WorkerActs(Player):
+    """What workers do."""
+
+    @act(8, worker=WORKERS, want=st.integers(1, 3), outcomes=st.lists(OUTCOMES, max_size=3))
+    def work(self, worker: int, want: int, outcomes: list[Outcome]) -> None:
+        """What is running ends, something new begins."""
+        self.exchange(worker, want, list(enumerate(outcomes)), woken=False)
+
+    @act(3, worker=WORKERS, want=st.integers(0, 3), ends=ENDS, woken=st.booleans())
+    def exchange(
+        self, worker: int, want: int, ends: list[tuple[int, Outcome]], woken: bool
+    ) -> None:
+        """Whatever was ever claimed, by whomever, may be settled."""
+        leases = self.leases()
+        settlements = tuple(
+            Settlement(*pick(leases, which), outcome) for which, outcome in ends if leases
+        )
+        served = {TASKS[len(ends) % 2]: (len(ends), 0.75 * want)} if ends else {}
+        name = self.incarnations[worker]
+        sequence = self.sequences[name] = self.sequences.get(name, 0) + 1
+        request = ExchangeRequest(name, sequence, want, settlements, woken, served)
+        reply = self.twins.ask("exchange", request)
+        if isinstance(reply, ExchangeReply):
+            self.claims += [(c.id, c.token) for c in reply.claimed]
+
+    @act(2, error=st.sampled_from(ERRORS), lost=st.booleans(), again=st.booleans())
+    def perish(self, error: JobError, lost: bool, again: bool) -> None:
+        """All that runs dies, of two losses or at once, and may be replayed."""
+        outcome = Outcome.loss(error) if lost else Outcome.bury(error)
+        self.work(0, 2, [])
+        self.exchange(0, 2, [(i, outcome) for i in range(5)], woken=False)
+        self.exchange(0, 0, [(i, outcome) for i in range(5)], woken=False)
+        if again and self.twins.stored.dead:
+            self.twins.ask("replay", sorted(self.twins.stored.dead))
+
+    @act(2, worker=WORKERS, which=FEW)
+    def renew(self, worker: int, which: list[int]) -> None:
+        leases = self.leases() or [("nobody", "w0:1")]
+        self.twins.ask("renew", self.incarnations[worker], [pick(leases, i) for i in which])
+
+    @act(1, worker=WORKERS, seconds=st.sampled_from((30, 5)))
+    def beat(self, worker: int, seconds: int) -> None:
+        name = self.incarnations[worker]
+        presence = Presence(name, START, {"number": len(self.twins.sent)})
+        self.twins.ask("beat", presence, ttl=timedelta(seconds=seconds))
+
+    @act(1, worker=WORKERS, in_order=st.booleans())
+    def end(self, worker: int, in_order: bool) -> None:
+        """It never says a word again; another one comes."""
+        if in_order:
+            self.twins.ask("leave", self.incarnations[worker])
+        self.incarnations[worker] += "'"
+
+
+class TimeActs(WorkerActs):
+    """Time goes by, and requests arrive twice or late."""
+
+    @act(2, ms=MOMENTS)
+    def let_pass(self, ms: int) -> None:
+        self.twins.let_pass(ms)
+
+    @act(3, rounds=st.sampled_from((0, 1, 3, 3)))
+    def live_on(self, rounds: int) -> None:
+        """Time under the eyes of a leader: whoever does not renew is reaped."""
+        self.twins.ask("upkeep")
+        for _ in range(rounds):
+            self.twins.let_pass(UPKEEP_MS)
+            self.twins.ask("upkeep")
+
+    @act(1, ms=st.sampled_from((300, 2_000, 8_000)))
+    def set_clock_back(self, ms: int) -> None:
+        self.twins.set_back(ms)
+
+    @act(1)
+    def send_twice(self) -> None:
+        """A copy arrives at once."""
+        sent = self.twins.last
+        if sent is not None:
+            changes = MOVED_ON.get(sent.method, REPEATED)
+            if changes is not None:
+                self.twins.send_again(sent, changes=changes)
+
+    @act(2, age=st.integers(1, 12))
+    def arrive_late(self, age: int) -> None:
+        """A copy arrives after newer requests."""
+        sent = pick(self.twins.sent[::-1], age)
+        # Nobody admits what is not mirrored (see queue_scheduler.py).
+        strays = sent.method == "admit_cron" and sent.args[1] not in self.twins.stored.crontasks
+        if sent.method != "wait_for_document" and not strays:
+            self.twins.send(sent)
+
+    @act(2, outcome=GIVEN_BACK)
+    def snatch(self, outcome: Outcome) -> None:
+        """What one worker holds becomes another's, then comes a copy of the first one's claim."""
+        self.work(0, 3, [])
+        sent = self.twins.last
+        held = len(self.twins.stored.leases)
+        self.exchange(1, 3, [(i, outcome) for i in range(held)], woken=False)
+        if sent is not None:
+            self.twins.send(sent)
+
+    @act(3, which=st.integers(0, 2))
+    def exchange_again(self, which: int) -> None:
+        """The last one of a worker, whatever became of its jobs since."""
+        latest = {
+            sent.args[0].incarnation: sent for sent in self.twins.sent if sent.method == "exchange"
+        }
+        self.twins.send(pick([*latest.values()], which))
