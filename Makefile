@@ -11,7 +11,7 @@ SOURCES := PYTHONPATH=worker/src:operator/src
 PYTEST  := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak e2e e2e-down check format layers sizes words style types quick-tests requirements clean
+.PHONY: help demo test soak bench e2e e2e-down check format layers sizes words style types quick-tests requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ quick-tests: $(READY) ## unit, contract, property and architecture tests
 
 requirements: $(READY) ## renew requirements/all.txt from the pyproject files (UPGRADE=1: newest versions)
 	@VENV=$(VENV) requirements/renew.sh $(if $(UPGRADE),--upgrade)
+
+bench: $(READY) ## measure Tidework and its peers (FULL=1: all of it, about an hour; JSON=file; benchmarks/README.md)
+	@$(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(JSON),--json $(JSON))
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis uv.lock

@@ -1,0 +1,1 @@
+"""Where the microseconds of a no-op job go, in each process that it passes through."""

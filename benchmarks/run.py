@@ -1,0 +1,84 @@
+"""The order of a run: within a round all systems meet the same stage one after another.
+
+The next round begins with the next system, so that a machine that gets slower hits all alike.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.session import Session, System
+from benchmarks.stages import ONCE_IN_A_RUN, STAGES, Errand, Stage
+from benchmarks.workloads import Figures, Plan
+
+AT_ONCE = 12
+
+
+@dataclass(slots=True)
+class Result:
+    """What one system gave in one stage of one round, and what went wrong."""
+
+    system: str
+    round: int
+    figures: Figures = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is run: systems with their descriptions (see produce.py), workloads, rounds."""
+
+    systems: Mapping[System, Mapping[str, Any]]
+    workloads: Sequence[str]
+    rounds: int
+    plan: Plan
+
+
+def rotated(systems: Sequence[System], by: int) -> list[System]:
+    """The same, beginning with another one."""
+    at = by % len(systems)
+    return [*systems[at:], *systems[:at]]
+
+
+def run(selection: Selection) -> Iterator[Result]:
+    """All results, as they come."""
+    for index in range(selection.rounds):
+        wanted = [w for w in selection.workloads if index == 0 or w not in ONCE_IN_A_RUN]
+        for stage in STAGES:
+            if not set(stage.names) & set(wanted) or (index and stage.only_once):
+                continue
+            systems = rotated([s for s in selection.systems if stage.is_for(s)], index)
+            with ThreadPoolExecutor(AT_ONCE if stage.at_once else 1) as pool:
+                yield from pool.map(
+                    lambda system, stage=stage, index=index, wanted=wanted: _run_stage(
+                        selection, stage, system, index, wanted
+                    ),
+                    systems,
+                )
+
+
+def _run_stage(
+    selection: Selection, stage: Stage, system: System, index: int, wanted: Sequence[str]
+) -> Result:
+    """A system that fails a stage is said to, and the others go on."""
+    result = Result(system.name, index)
+    plan = selection.plan
+    jobs = plan.jobs or int(selection.systems[system]["jobs"])
+    began = time.monotonic()
+    try:
+        with Session(system, plan.server, **dict(stage.variables)) as session:
+            for figures in stage.run(Errand(session, plan, jobs, wanted)):
+                result.figures |= figures
+    except Exception as error:  # noqa: BLE001 - whatever a peer does is a finding
+        result.faults.append(f"{', '.join(stage.names)}: {type(error).__name__}: {error}")
+    shown = {name: round(value, 3) for name, value in result.figures.items()}
+    spent = time.monotonic() - began
+    print(
+        f"{system.name}: {spent:.0f} s {shown} {result.faults or ''}", file=sys.stderr, flush=True
+    )
+    return result
