@@ -81,6 +81,8 @@ JOBS = st.lists(PLANS, min_size=1, max_size=4)
 WHICH = st.integers(0, 7)
 """Counts from the newest, or from the most fitting."""
 
+MOSTLY = st.sampled_from((True, True, True, False))
+
 FEW = st.lists(WHICH, min_size=1, max_size=3)
 
 SECONDS = (0, 3, 15)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from tests.property.broker_machine_acts import Player, act, pick
+from tests.property.broker_machine_acts import act, pick
 from tests.property.broker_machine_draws import (
     DOCUMENTS,
     FEW,
     JOBS,
     LAPSES,
+    MOSTLY,
     PLANS,
+    TASKS,
     UNIQUES,
     WHICH,
     JobPlan,
@@ -21,7 +22,7 @@ from tests.property.broker_machine_draws import (
 from tests.property.broker_machine_workers import WorkerActs
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import EnvelopeError
-from tidework.model.job import decode_job
+from tidework.model.job import Job, decode_job
 from tidework.model.outcome import JobError
 from tidework.model.unique import OnConflict, Unique
 
@@ -64,26 +65,52 @@ class JobActs(WorkerActs):
         dead = [*sorted(self.twins.stored.dead, reverse=True), self.pick_id(0)]
         self.twins.ask("replay", [pick(dead, i) for i in which])
 
-    @act(1, which=FEW)
-    def purge(self, which: list[int]) -> None:
+    @act(2, which=FEW, again=st.booleans())
+    def purge(self, which: list[int], again: bool) -> None:
+        """Gone, but not forgotten."""
         stored = self.twins.stored
         ended = sorted({*stored.dead, *stored.succeeded, *stored.cancelled})
         ended.append(self.pick_id(0))
-        self.twins.ask("purge", [pick(ended, i) for i in which])
+        ids = [pick(ended, i) for i in which]
+        self.twins.ask("purge", ids)
+        if again:
+            self.twins.ask("enqueue", [Job(name, TASKS[0], {}) for name in ids])
 
-    @act(1, again=st.sampled_from((False, False, False, True)))
-    def pause_or_resume(self, again: bool) -> None:
+    @act(2, plans=JOBS)
+    def pause_for_a_while(self, plans: list[JobPlan]) -> None:
+        """Nobody is woken until it is over."""
+        self.twins.ask("pause", f"because of {self.new_id('r')}")
+        self.enqueue(plans)
+        self.work(0, 1, [])
+        self.twins.ask("resume")
+
+    @act(1, other=MOSTLY)
+    def pause_or_resume(self, other: bool) -> None:
         """Whatever it is not; or that again."""
-        if ("paused" in self.twins.stored.meta) != again:
+        if ("paused" in self.twins.stored.meta) == other:
             self.twins.ask("resume")
         else:
             self.twins.ask("pause", f"because of {self.new_id('r')}")
 
 
-class DocumentActs(Player):
+class DocumentActs(WorkerActs):
     """The inbox, and workers that take documents in."""
 
-    @act(2, raws=st.lists(DOCUMENTS, min_size=1, max_size=3), times=st.integers(1, 2))
+    @act(
+        3,
+        raws=st.lists(DOCUMENTS, min_size=1, max_size=2),
+        times=st.integers(1, 2),
+        count=st.integers(1, 3),
+        again=st.booleans(),
+    )
+    def deliver(self, raws: list[bytes], times: int, count: int, again: bool) -> None:
+        """Documents come and some of them are taken in, maybe by two copies of a request."""
+        self.put_documents(raws, times)
+        self.intake(4, 0, count, 1)
+        if again:
+            self.twins.send(self.twins.sent[-1])
+
+    @act(1, raws=st.lists(DOCUMENTS, min_size=1, max_size=3), times=st.integers(1, 2))
     def put_documents(self, raws: list[bytes], times: int) -> None:
         for raw in raws * times:
             if b"%s" in raw:
@@ -93,7 +120,7 @@ class DocumentActs(Player):
                 self.twins.put_document(raw)
 
     @act(
-        3,
+        2,
         move=st.integers(0, 3),
         first=st.integers(0, 1),
         count=st.integers(0, 3),
@@ -101,7 +128,7 @@ class DocumentActs(Player):
     )
     def intake(self, move: int, first: int, count: int, more: int) -> None:
         if self.twins.stored.inbox and not move:
-            self._wait()
+            self.wait()
         elif self.twins.stored.inbox:
             self.twins.ask("intake", [], [], more=move)
         lying = [raw for raw in self.twins.stored.intake if raw != MARKER]
@@ -118,12 +145,9 @@ class DocumentActs(Player):
     def look_around(self, limit: int) -> None:
         """Wait for a document, if there is one, or look at those that are stranded."""
         if limit == 0 and self.twins.stored.inbox:
-            self._wait()
+            self.wait()
         else:
             self.twins.ask("stranded", limit or 1)
-
-    def _wait(self) -> None:
-        self.twins.ask("wait_for_document", timedelta(seconds=5))
 
     def _read(self, raw: bytes) -> AcceptedDocument | RejectedDocument:
         """As worker/inbox.py does, with ids that an example repeats."""

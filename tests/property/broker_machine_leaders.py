@@ -83,7 +83,7 @@ class CronActs(LeaderActs, WorkerActs):
             requests.append(self._request(uid, at, plan))
         self.twins.ask("decide_fires", self._term(of), requests)
 
-    @act(2, uid=UIDS, plans=st.tuples(*[st.sampled_from(("Allow", "Replace"))] * 3))
+    @act(2, uid=UIDS, plans=st.tuples(*[st.sampled_from(("Allow", "Replace", "Forbid"))] * 3))
     def fire_and_run(self, uid: str, plans: tuple[str, ...]) -> None:
         """Runs are under way when the next ones come."""
         for policy in plans:

@@ -13,11 +13,13 @@ from tests.property.broker_machine_draws import (
     FEW,
     GIVEN_BACK,
     MOMENTS,
+    MOSTLY,
     OUTCOMES,
     TASKS,
     WORKERS,
 )
-from tests.property.broker_machine_twins import START
+from tests.property.broker_machine_twins import START, Sent
+from tidework.broker.broker import MARKER
 from tidework.model.backlog import Presence
 from tidework.model.lease import ExchangeReply, ExchangeRequest, Settlement
 from tidework.model.outcome import JobError, Outcome
@@ -38,10 +40,23 @@ MOVED_ON = {
 class WorkerActs(Player):
     """What workers do."""
 
-    @act(8, worker=WORKERS, want=st.integers(1, 3), outcomes=st.lists(OUTCOMES, max_size=3))
-    def work(self, worker: int, want: int, outcomes: list[Outcome]) -> None:
-        """What is running ends, something new begins."""
-        self.exchange(worker, want, list(enumerate(outcomes)), woken=False)
+    @act(
+        8,
+        worker=WORKERS,
+        want=st.integers(1, 3),
+        outcomes=st.lists(OUTCOMES, max_size=3),
+        woken=MOSTLY,
+    )
+    def work(self, worker: int, want: int, outcomes: list[Outcome], *, woken: bool = True) -> None:
+        """What is running ends, something new begins. Only when a marker is gone shows the next."""
+        woken = woken and self.twins.stored.inbox[-1:] == [MARKER]
+        if woken:
+            self.wait()
+        self.exchange(worker, want, list(enumerate(outcomes)), woken=woken)
+
+    def wait(self) -> None:
+        """For a document that is there."""
+        self.twins.ask("wait_for_document", timedelta(seconds=5))
 
     @act(3, worker=WORKERS, want=st.integers(0, 3), ends=ENDS, woken=st.booleans())
     def exchange(
@@ -52,7 +67,14 @@ class WorkerActs(Player):
         settlements = tuple(
             Settlement(*pick(leases, which), outcome) for which, outcome in ends if leases
         )
-        served = {TASKS[len(ends) % 2]: (len(ends), 0.75 * want)} if ends else {}
+        self.settle(worker, want, settlements, woken=woken)
+
+    def settle(
+        self, worker: int, want: int, settlements: tuple[Settlement, ...], *, woken: bool = False
+    ) -> None:
+        """The worker's next exchange."""
+        count = len(settlements)
+        served = {TASKS[count % 2]: (count, 0.75 * want)} if count else {}
         name = self.incarnations[worker]
         sequence = self.sequences[name] = self.sequences.get(name, 0) + 1
         request = ExchangeRequest(name, sequence, want, settlements, woken, served)
@@ -130,16 +152,25 @@ class TimeActs(WorkerActs):
     def snatch(self, outcome: Outcome) -> None:
         """What one worker holds becomes another's, then comes a copy of the first one's claim."""
         self.work(0, 3, [])
-        sent = self.twins.last
+        sent, leases = self.twins.last, self.leases()
         held = len(self.twins.stored.leases)
         self.exchange(1, 3, [(i, outcome) for i in range(held)], woken=False)
         if sent is not None:
             self.twins.send(sent)
+        self.twins.ask("renew", self.incarnations[0], leases)
+        self.settle(0, 0, tuple(Settlement(*lease, Outcome.complete()) for lease in leases))
 
-    @act(3, which=st.integers(0, 2))
-    def exchange_again(self, which: int) -> None:
-        """The last one of a worker, whatever became of its jobs since."""
-        latest = {
-            sent.args[0].incarnation: sent for sent in self.twins.sent if sent.method == "exchange"
-        }
-        self.twins.send(pick([*latest.values()], which))
+    @act(
+        3,
+        which=st.integers(0, 2),
+        back=st.sampled_from((1, 1, 2)),
+        ms=st.sampled_from((0, 4_900)),
+    )
+    def exchange_again(self, which: int, back: int, ms: int) -> None:
+        """The last or last but one of a worker, whatever became of its jobs since."""
+        self.twins.let_pass(ms)
+        sent: dict[str, list[Sent]] = {}
+        for each in self.twins.sent:
+            if each.method == "exchange":
+                sent.setdefault(each.args[0].incarnation, []).append(each)
+        self.twins.send(pick(pick([*sent.values()], which)[::-1], back - 1))
