@@ -36,6 +36,7 @@ local K = {records = KEYS[1], ready = KEYS[2], scheduled = KEYS[3]}
 local r = cjson.decode(ARGV[1])
 r.state = string.byte(r.state)
 save('x', r)
+flush()
 local found = {redis.call('HGET', K.records, 'x')}
 if r.state ~= WAITING and r.state ~= RUNNING then
   for _, member in ipairs(index_members(ARGV[2], load('x'))) do found[#found + 1] = member end
@@ -63,12 +64,12 @@ const call = async (name, ...values) => {
 };
 const exchange = (sequence, want, ...ends) =>
   call("exchange", "node.1", sequence, want, 0, 12000, 3, 20, 3600000, 604800000, 10000, 100,
-    ends.length / 5, 0, ...ends);
+    0, ends.length / 5, 0, ...ends);
 const envelope = JSON.stringify({ v: 1, id: "a", task: "t", created_at: 1, params: {} });
 const log = [await call("open_queue", 1)];
 log.push(await call("enqueue", "a", `t\\0${envelope}`, 5, "", "es:k"));
 log.push(await call("enqueue", "b", `t\\0${envelope}`, 5, "", "es:k"));
-const [, , , , , [[id, attempt, , , , stored]]] = await exchange(1, 5);
+const [, , , , , [[id, stored, attempt]]] = await exchange(1, 5);
 log.push([id, attempt, stored.split("\\0")[0]]);
 log.push((await exchange(2, 0, id, "node.1:1", "c", 0, "7"))[4]);
 log.push((await exchange(2, 0, id, "node.1:1", "c", 0, "8"))[4]);
@@ -93,7 +94,7 @@ def test_scripts_pack_a_record_as_documented(
 ) -> None:
     fragments = files("tidework.broker").joinpath("scripts", "fragments")
     text = "\n".join(
-        fragments.joinpath(f"{name}.lua").read_text("utf-8") for name in ("record", "index")
+        fragments.joinpath(f"{name}.lua").read_text("utf-8") for name in ("reads", "writes", "record", "index")
     )
     keys = [f"tw1:{{{namespace}/q}}:{part}" for part in ("records", "ready", "scheduled")]
 

@@ -123,7 +123,7 @@ def _guard(state: QueueState) -> dict[str, str]:
 
 def _index(state: QueueState) -> Iterator[str]:
     for entry in state.entries.values():
-        if _lives(entry):
+        if _lives(entry) or entry.state is JobState.SUCCEEDED:
             continue
         tail = f"|{entry.changed_ms:013}|{entry.id}"
         if entry.task:

@@ -112,7 +112,7 @@ def _index(stored: StoredQueue) -> Iterator[str]:
             if record is None:
                 continue
             tail = f"|{record.changed:013}|{job_id}"
-            if record.task:
+            if record.task and part != "succeeded":
                 wanted.add(f"task:{record.task}|{part[0].upper()}{tail}")
             if part == "dead":
                 wanted.add(f"error:{record.fingerprint}{tail}")

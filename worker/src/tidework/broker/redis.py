@@ -39,6 +39,7 @@ from tidework.model.lease import (
     LimitsOf,
     QueueLimits,
     RenewReply,
+    Settlement,
 )
 from tidework.model.outcome import JobError, OutcomeKind
 
@@ -127,13 +128,11 @@ class RedisBroker(RedisLeading, RedisReadouts):
         return tuple(await self._run("stranded", queue, limit=limit))
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
+        succeeded, settled = _sorted_by_end(request.settlements)
         rest: list[Value] = []
-        for found in request.settlements:
-            outcome = found.outcome
-            extra: Value = outcome.delay // _MS
-            if outcome.kind in _DEADLY:
-                extra = JobError.decode(outcome.detail).fingerprint
-            rest += (found.id, found.token, outcome.kind.value, extra, outcome.detail)
+        for token, ids in succeeded.items():
+            rest += (token, len(ids), *ids)
+        rest += settled
         for task, (count, seconds) in request.served.items():
             rest += (task, count, seconds * 1000)
         limits = self._limits_of(queue)
@@ -154,7 +153,8 @@ class RedisBroker(RedisLeading, RedisReadouts):
             keep_dead_ms=limits.keep_dead // _MS,
             keep_count=limits.keep_count,
             batch=BATCH,
-            settled=len(request.settlements),
+            succeeded=len(succeeded),
+            settled=len(settled) // 5,
             served=len(request.served),
         )
         if reply[0] == b"stale":
@@ -224,3 +224,24 @@ class RedisBroker(RedisLeading, RedisReadouts):
         return UpkeepReply(
             promoted, given_back, buried, jobs, read_wait(due), dead, limits.keep_count, dropped
         )
+
+
+def _sorted_by_end(
+    settlements: Sequence[Settlement],
+) -> tuple[dict[str, list[str]], list[Value]]:
+    """Ids by token of what succeeded without a result; the others as exchange.lua takes them."""
+    succeeded: dict[str, list[str]] = {}
+    settled: list[Value] = []
+    others: set[str] = set()
+    for found in settlements:
+        outcome = found.outcome
+        kind = outcome.kind
+        if kind is OutcomeKind.COMPLETE and not outcome.detail and found.id not in others:
+            succeeded.setdefault(found.token, []).append(found.id)
+            continue
+        extra: Value = outcome.delay // _MS
+        if kind in _DEADLY:
+            extra = JobError.decode(outcome.detail).fingerprint
+        others.add(found.id)  # of two ends of one job the first one counts
+        settled += (found.id, found.token, kind.value, extra, outcome.detail)
+    return succeeded, settled

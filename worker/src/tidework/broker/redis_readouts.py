@@ -53,18 +53,24 @@ class RedisReadouts(RedisCalls):
         limit: int = 100,
     ) -> JobPage:
         within.check(state, cursor)
-        found = await self._run(
-            "list_jobs",
-            queue,
-            state=state.value,
-            entry=_index_entry(state, within),
-            since="" if within.since is None else to_ms(within.since),
-            until_ms="" if within.until is None else to_ms(within.until),
-            cursor=cursor or "",
-            limit=limit,
-        )
-        further, *ids = (raw.decode() for raw in found)
-        return JobPage(tuple(ids), further or None)
+        ids: list[str] = []
+        further = cursor or ""
+        while True:
+            found = await self._run(
+                "list_jobs",
+                queue,
+                state=state.value,
+                entry=_index_entry(state, within),
+                task=within.task,
+                since="" if within.since is None else to_ms(within.since),
+                until_ms="" if within.until is None else to_ms(within.until),
+                cursor=further,
+                limit=limit - len(ids),
+            )
+            further, *some = (raw.decode() for raw in found)
+            ids += some
+            if not further or len(ids) >= limit:
+                return JobPage(tuple(ids), further or None)
 
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         found = await self._run("list_errors", queue, limit=limit)
@@ -105,6 +111,6 @@ def _index_entry(state: JobState, within: JobFilter) -> str:
     """See list_jobs.lua. '|' ends a name in the index, and no name has one."""
     if within.error:
         return f"error:{within.error.replace('|', '')}|"
-    if within.task:
+    if within.task and state is not JobState.SUCCEEDED:
         return f"task:{within.task.replace('|', '')}|{state.value[0].upper()}|"
     return ""

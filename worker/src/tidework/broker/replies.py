@@ -18,6 +18,10 @@ from tidework.model.lease import ClaimedJob, ExchangeReply
 from tidework.model.outcome import JobError
 
 
+_FIRST_DELIVERY = (1, 1, 0, 0)
+"""Attempt, deliveries, losses, releases where exchange.lua leaves them out."""
+
+
 @contextmanager
 def reading(what: str, queue: QueueName) -> Iterator[None]:
     """Turn what cannot be read into a BrokerError: somebody wrote into the queue past us."""
@@ -68,9 +72,9 @@ def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
     return ExchangeReply(
         claimed=tuple(
             ClaimedJob(
-                job_id.decode(), token, attempt, deliveries, losses, releases, split_body(stored)[1]
+                job_id.decode(), token, *(counts or _FIRST_DELIVERY), split_body(stored)[1]
             )
-            for job_id, attempt, deliveries, losses, releases, stored in claimed
+            for job_id, stored, *counts in claimed
         ),
         refused=tuple(raw.decode() for raw in refused),
         next_due=read_wait(due),

@@ -2,7 +2,7 @@
 -- with `start` as watermark, which never moves back.
 -- keys: crons
 -- args: term uid fingerprint start reset
--- uses: count fence cron
+-- uses: reads writes fence cron
 -- Returns {'ok', cron...} or {'stale', stored term}.
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end

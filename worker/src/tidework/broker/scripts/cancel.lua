@@ -2,10 +2,10 @@
 -- flags: allow-oom
 -- keys: jobs
 -- args: id
--- uses: now count record waiting unique index finish cancel
+-- uses: now reads writes record waiting unique index finish cancel
 -- Returns 'cancelled', 'requested', 'finished' or 'unknown'.
 local answer = cancel(A.id)
 count('cancel_requests')
 wake()
-write_counts()
+flush()
 return answer

@@ -2,7 +2,7 @@
 -- flags: allow-oom
 -- keys: meta
 -- args: term sequence durability
--- uses: count fence late
+-- uses: reads writes fence late
 -- Returns {'stale', stored term} or {'ok', 1}.
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end

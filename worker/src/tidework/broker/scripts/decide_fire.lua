@@ -4,7 +4,7 @@
 -- args: term ...
 --       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
 --       job id, body, priority, due ms ('' = now)
--- uses: now count record waiting unique index finish cancel insert fence cron
+-- uses: now reads writes record waiting unique index finish cancel insert fence cron
 -- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
 local GROUP = 10
 
@@ -46,10 +46,12 @@ end
 
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end
-local answers = {}
+local answers, ids = {}, {}
+for i = A.rest + 6, #ARGV, GROUP do ids[#ids + 1] = ARGV[i] end
+expect(ids)
 for i = A.rest, #ARGV, GROUP do
   answers[#answers + 1] = decide(unpack(ARGV, i, i + GROUP - 1))
 end
 wake()
-write_counts()
+flush()
 return {'ok', answers}

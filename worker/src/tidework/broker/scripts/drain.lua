@@ -4,7 +4,7 @@
 -- flags: allow-oom
 -- keys: draining holders
 -- args: term sequence count ttl_ms ...       candidates: incarnations
--- uses: now count record waiting fence late
+-- uses: now reads writes record waiting fence late
 -- Returns {'stale', stored term} or {'ok', {incarnation, leases...}}.
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end

@@ -3,7 +3,7 @@
 -- No allow-oom: a full server refuses new work.
 -- keys: jobs
 -- args: ...          groups of: id, body, priority, due ms ('' = now), unique ('' = none)
--- uses: now count record waiting unique index finish cancel insert
+-- uses: now reads writes record waiting unique index finish cancel insert
 -- Returns {'ok', {1 inserted | 0 known | id of the key's holder...}} or {'conflict', key, holder}.
 local GROUP = 5
 
@@ -19,10 +19,13 @@ local function find_conflict()
   end
 end
 
+local ids = {}
+for i = A.rest, #ARGV, GROUP do ids[#ids + 1] = ARGV[i] end
+expect(ids)
 local conflict = find_conflict()
 if conflict then
   count('conflicts')
-  write_counts()
+  flush()
   return conflict
 end
 local answers = {}
@@ -32,5 +35,5 @@ for i = A.rest, #ARGV, GROUP do
   answers[#answers + 1] = found == true and 1 or found or 0
 end
 wake()
-write_counts()
+flush()
 return {'ok', answers}

@@ -1,54 +1,55 @@
 -- Settles outcomes and claims jobs in one step. A resend of the last sequence gets the same reply.
 -- flags: allow-oom
 -- keys: replies seen services jobs draining
--- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch settled served ...
---       settled x (id, token, kind, delay ms or, of a dead job, its error's fingerprint, detail),
---       then served x (task, count, ms)
--- uses: now count record waiting documents unique index finish guard due prune oldest
--- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, attempt,
--- deliveries, losses, releases, task + zero byte + body), 1 if cordoned, 1 if paused} or
--- {'stale', last sequence}.
+-- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch succeeded settled served ...
+--       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
+--       or, of a dead job, its error's fingerprint, detail); then served x (task, count, ms)
+-- uses: now reads writes record waiting documents unique index finish guard due prune oldest
+-- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, task + zero
+-- byte + body, then unless this is its first delivery: attempt, deliveries, losses, releases),
+-- 1 if cordoned, 1 if paused} or {'stale', last sequence}.
 local CAPPED_RELEASE_DELAY_MS = 5000
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
 local sequence = tonumber(A.sequence)
 local lease_ms = tonumber(A.lease_ms)
 
-local draining = (tonumber(redis.call('ZSCORE', K.draining, A.incarnation)) or 0) > now
-local paused = is_paused()
+local draining = (score_of(K.draining, A.incarnation) or 0) > now
 local token_of_claim = A.incarnation .. ':' .. A.sequence
-local bodies = {}
+local claimed, claimed_ids, refused = {}, {}, {}
 
--- A resend may come so late that a claimed job is somebody else's by now: left out.
-local function reply_of(ids, refused)
-  local claimed = {}
+local function reply()
+  return {'ok', next_due(), redis.call('ZCARD', K.ready), documents(), refused, claimed,
+    draining and 1 or 0, is_paused() and 1 or 0}
+end
+
+-- A resend may come so late that a claimed job is somebody else's by now: left out. The leases are
+-- whole ones again, as of a claim: the lost reply may have taken most of the former ones.
+local function reply_again(ids)
+  fetch(K.jobs, ids)
   for _, id in ipairs(ids) do
     local r = load(id)
     if r and r.state == RUNNING and r.token == token_of_claim then
-      claimed[#claimed + 1] = {id, r.attempt, r.deliveries, r.losses, r.releases,
-        bodies[id] or redis.call('HGET', K.jobs, id)}
+      claimed[#claimed + 1] = {id, stored(K.jobs, id), r.attempt, r.deliveries, r.losses, r.releases}
+      place(K.leases, now + lease_ms, id)
     end
   end
-  return {'ok', next_due(), redis.call('ZCARD', K.ready), documents(), refused, claimed,
-    draining and 1 or 0, paused and 1 or 0}
+  count('repeated')
+  flush()
+  return reply()
 end
 
-local known = redis.call('HGET', K.replies, A.incarnation)
-if known then
-  local last = cmsgpack.unpack(known)
-  if sequence == last[1] then
-    local reply = reply_of(last[2], last[3])
-    count('repeated')
-    write_counts()
-    -- Whole leases, as of a claim: the lost reply may have taken most of the former ones.
-    for _, found in ipairs(reply[6]) do redis.call('ZADD', K.leases, now + lease_ms, found[1]) end
-    reply[2] = next_due()
-    return reply
+local last_reply = redis.call('HGET', K.replies, A.incarnation)
+if last_reply then
+  local last, ids, refused_then = unpack(cmsgpack.unpack(last_reply))
+  if sequence == last then
+    refused = refused_then
+    return reply_again(ids)
   end
-  if sequence < last[1] then
+  if sequence < last then
     count('stale_requests')
-    write_counts()
-    return {'stale', last[1]}
+    flush()
+    return {'stale', last}
   end
 end
 
@@ -64,11 +65,12 @@ local function release(id, r, delay_ms)
 end
 
 local function settle(id, token, kind, extra, detail)
-  local packed = redis.call('HGET', K.records, id)
+  local packed = stored(K.records, id)
   local r = packed and unpack_record(packed)
   if not r or r.state ~= RUNNING or r.token ~= token then
     count('lease_lost')
-    return false
+    refused[#refused + 1] = id
+    return
   end
   drop_lease(id, r)
   local gives_back = kind == 'r' or kind == 'l' or kind == 'x'
@@ -80,58 +82,135 @@ local function settle(id, token, kind, extra, detail)
     finish(id, r, DEAD, detail, extra)
   elseif kind == 'r' then
     count('retried')
-    redis.call('HSET', K.details, id, detail)
+    put(K.details, id, detail)
     wait_again(id, r, now + tonumber(extra))
   elseif kind == 'l' then
     release(id, r, tonumber(extra))
   else
     lose(id, r, detail, tonumber(A.poison_cap), extra)
   end
-  return true
 end
 
-local function claim(id, score, token)
-  local packed = redis.call('HGET', K.records, id)
-  local r = packed and unpack_record(packed)
-    or fresh(math.floor(score / BY_PRIORITY), score % BY_PRIORITY)
-  bodies[id] = redis.call('HGET', K.jobs, id)
-  if r.task == '' then r.task = split_body(bodies[id]) end
+-- Jobs claimed together have the same record: what success makes of it is worked out once. Not of
+-- those whose end has consequences: false.
+local successes = {}
+
+local function success_of(packed)
+  local found = successes[packed]
+  if found == nil then
+    local r = unpack_record(packed)
+    found = false
+    if r.state == RUNNING and r.cron == '' and r.unique == '' then
+      found = {token = r.token, worker = worker_of(r.token), repeated = r.deliveries > 1}
+      r.state, r.changed, r.token = SUCCEEDED, now, ''
+      found.packed = pack_record(r)
+    end
+    successes[packed] = found
+  end
+  return found
+end
+
+local function succeed(id, token)
+  local packed = stored(K.records, id)
+  local success = packed and success_of(packed)
+  if not success or success.token ~= token then
+    settle(id, token, 'c', '', '')
+    return
+  end
+  take_out(K.leases, id)
+  count_leases(success.worker, -1)
+  put(K.records, id, success.packed)
+  place(K.succeeded, now, id)
+  if success.repeated then drop(K.details, id) end -- an error of an earlier attempt
+  count('succeeded')
+end
+
+-- As of successes. Priority and due time are in the score.
+local first_claims = {}
+
+local function first_claim(score, task)
+  local of_score = entries(first_claims, score)
+  local packed = of_score[task]
+  if not packed then
+    local number = tonumber(score)
+    local r = fresh(math.floor(number / BY_PRIORITY), number % BY_PRIORITY)
+    r.state, r.attempt, r.deliveries, r.task = RUNNING, 1, 1, task
+    r.token, r.started, r.changed = token_of_claim, now, now
+    packed = pack_record(r)
+    of_score[task] = packed
+  end
+  return packed
+end
+
+local function claim_again(id, packed, body)
+  local r = unpack_record(packed)
+  if r.task == '' then r.task = task_of(body) end
   if string.sub(r.unique, 1, 1) == 's' then free_key(id, r.unique) end
-  r.state = RUNNING
+  r.state, r.token, r.started, r.changed = RUNNING, token_of_claim, now, now
   r.attempt = r.attempt + 1
   r.deliveries = math.min(r.deliveries + 1, 65535)
-  r.token = token
-  r.started = now
-  r.changed = now
   save(id, r)
-  redis.call('ZADD', K.leases, now + lease_ms, id)
+  return {id, body, r.attempt, r.deliveries, r.losses, r.releases}
 end
 
--- Most urgent first; every tenth claim of the queue takes the oldest instead.
-local function claim_up_to(want, token)
-  local ids = {}
+local function claim(id, score)
+  local packed, body = stored(K.records, id), stored(K.jobs, id)
+  if not body then
+    drop(K.records, id) -- somebody else deleted the job
+    return
+  end
+  if packed then
+    claimed[#claimed + 1] = claim_again(id, packed, body)
+  else
+    put(K.records, id, first_claim(score, task_of(body)))
+    claimed[#claimed + 1] = {id, body}
+  end
+  place(K.leases, now + lease_ms, id)
+end
+
+-- The next of the most urgent; every tenth claim of the queue takes the oldest instead.
+local function pick(want)
+  local ids, scores = {}, {}
+  local function add(popped)
+    for i = 1, #popped, 2 do ids[#ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
+    return #popped / 2
+  end
   local done = tonumber(redis.call('HGET', K.counters, 'claimed')) or 0
   while #ids < want do
     local plain = math.min(want - #ids, ANTI_STARVATION - 1 - (done + #ids) % ANTI_STARVATION)
-    local popped = plain > 0 and redis.call('ZPOPMIN', K.ready, plain) or {}
-    for i = 1, #popped, 2 do
-      claim(popped[i], tonumber(popped[i + 1]), token)
-      ids[#ids + 1] = popped[i]
-    end
-    if #popped < 2 * plain then break end
+    if plain > 0 and add(redis.call('ZPOPMIN', K.ready, plain)) < plain then break end
     if #ids < want then
-      local id, at, priority = oldest_ready()
+      local id, _, score = oldest_ready()
       if not id then break end
       redis.call('ZREM', K.ready, id)
-      claim(id, priority * BY_PRIORITY + at, token)
-      ids[#ids + 1] = id
+      add({id, score})
     end
   end
-  if #ids > 0 then
-    count('claimed', #ids)
-    redis.call('HINCRBY', K.holders, A.incarnation, #ids)
+  return ids, scores
+end
+
+-- Of one priority the most urgent is the oldest.
+local function is_of_one_priority()
+  local first = redis.call('ZRANGE', K.ready, 0, 0, 'WITHSCORES')
+  local last = redis.call('ZRANGE', K.ready, -1, -1, 'WITHSCORES')
+  return first[2] and math.floor(first[2] / BY_PRIORITY) == math.floor(last[2] / BY_PRIORITY)
+end
+
+local function claim_up_to(want)
+  if want <= 0 then return end
+  flush()
+  local scores = {}
+  if is_of_one_priority() then
+    local popped = redis.call('ZPOPMIN', K.ready, want)
+    for i = 1, #popped, 2 do claimed_ids[#claimed_ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
+  else
+    claimed_ids, scores = pick(want)
   end
-  return ids
+  fetch(K.records, claimed_ids)
+  fetch(K.jobs, claimed_ids)
+  for i, id in ipairs(claimed_ids) do claim(id, scores[i]) end
+  count('claimed', #claimed)
+  count_leases(A.incarnation, #claimed)
 end
 
 local function note_served(task, served, served_ms)
@@ -141,28 +220,41 @@ local function note_served(task, served, served_ms)
   redis.call('HSET', K.services, task, average + weight * (mean - average))
 end
 
+local function settle_all()
+  local at, ids = A.rest, {}
+  for _ = 1, tonumber(A.succeeded) do
+    local first = at + 2
+    at = first + tonumber(ARGV[at + 1])
+    for i = first, at - 1 do ids[#ids + 1] = ARGV[i] end
+  end
+  for i = at, at + 5 * tonumber(A.settled) - 1, 5 do ids[#ids + 1] = ARGV[i] end
+  fetch(K.records, ids)
+  at = A.rest
+  for _ = 1, tonumber(A.succeeded) do
+    local token, first = ARGV[at], at + 2
+    at = first + tonumber(ARGV[at + 1])
+    for i = first, at - 1 do succeed(ARGV[i], token) end
+  end
+  for _ = 1, tonumber(A.settled) do
+    settle(unpack(ARGV, at, at + 4))
+    at = at + 5
+  end
+  for _ = 1, tonumber(A.served) do
+    note_served(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+    at = at + 3
+  end
+end
+
 if A.woken == '1' then redis.call('LREM', K.intake, 1, '!') end
 local may_reap = stamp(lease_ms)
-local refused = {}
-local at = A.rest
-for _ = 1, tonumber(A.settled) do
-  if not settle(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]) then
-    refused[#refused + 1] = ARGV[at]
-  end
-  at = at + 5
-end
-for _ = 1, tonumber(A.served) do
-  note_served(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
-  at = at + 3
-end
+settle_all()
 local batch = tonumber(A.batch)
 promote(batch)
 if may_reap then reap(batch, tonumber(A.poison_cap)) end
-local ids = claim_up_to((draining or paused) and 0 or tonumber(A.want), token_of_claim)
+claim_up_to((draining or is_paused()) and 0 or tonumber(A.want))
 prune(batch, tonumber(A.keep_succeeded_ms), tonumber(A.keep_dead_ms), tonumber(A.keep_count))
 wake()
-write_counts()
-redis.call('HSET', K.replies, A.incarnation, cmsgpack.pack({sequence, ids, refused}))
+redis.call('HSET', K.replies, A.incarnation, cmsgpack.pack({sequence, claimed_ids, refused}))
 -- The reply is forgotten with the worker (absent.lua), also if it never beat.
-redis.call('ZADD', K.seen, now, A.incarnation)
-return reply_of(ids, refused)
+redis.call('ZADD', K.seen, text(now), A.incarnation)
+return reply()

@@ -2,7 +2,7 @@
 -- flags: no-writes
 -- keys: leases holders services counters
 -- args: horizon_ms
--- uses: now record count waiting documents oldest
+-- uses: now reads record waiting documents oldest
 -- Returns {now ms, backlog, due soon, in flight, oldest age ms, next due ms (-1 none), enqueued,
 -- {worker, leases...}, {task, seconds in ms...}, 1 if paused}.
 local until_score = (now + tonumber(A.horizon_ms)) * 10 + 9

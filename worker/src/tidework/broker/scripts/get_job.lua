@@ -2,7 +2,7 @@
 -- flags: no-writes
 -- keys: jobs details
 -- args: id
--- uses: record
+-- uses: reads record
 -- Returns false, or {state, task + zero byte + body, priority, attempt, deliveries, losses, releases,
 -- cancel, due ms (-1 = held), changed ms, started ms, token, cron, detail, unique key}.
 local body = redis.call('HGET', K.jobs, A.id)

@@ -5,13 +5,13 @@
 -- args: accepted rejected more ...
 --       accepted x (raw, id, body, priority, due ms, unique), then
 --       rejected x (raw, id, error, fingerprint)
--- uses: now count record waiting unique index finish cancel insert
+-- uses: now reads writes record waiting unique index finish cancel insert
 -- Returns up to `more` further documents, moved from the inbox to intake; markers are dropped.
 local DEFAULT_PRIORITY = 5
 
 -- raw: 1 if the document did not even validate; unique: as in its record
 local function refuse(id, body, raw, unique, detail, fingerprint)
-  redis.call('HSET', K.jobs, id, body)
+  put(K.jobs, id, body)
   count('rejected')
   local r = fresh(DEFAULT_PRIORITY, now)
   r.raw = raw
@@ -25,7 +25,9 @@ local function is_copy(id, body, raw)
   return is_known(id) and string.sub(body, -#raw) ~= raw
 end
 
-local at = A.rest
+local at, ids = A.rest, {}
+for i = 1, tonumber(A.accepted) do ids[i] = ARGV[at + 6 * i - 5] end
+expect(ids)
 for _ = 1, tonumber(A.accepted) do
   if not is_copy(ARGV[at + 1], ARGV[at + 2], ARGV[at])
     and redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
@@ -58,5 +60,5 @@ for _ = 1, tonumber(A.more) do
   end
 end
 wake()
-write_counts()
+flush()
 return moved

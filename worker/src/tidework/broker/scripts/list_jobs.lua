@@ -1,11 +1,15 @@
 -- Read-out: a page of job ids, of one state or of one entry of the index.
 -- flags: no-writes
--- keys: ready scheduled leases succeeded dead cancelled index
--- args: state entry since until_ms cursor limit
+-- keys: ready scheduled leases succeeded dead cancelled index records
+-- args: state entry task since until_ms cursor limit
 --       entry: 'task:<task>|<state letter>|' or 'error:<fingerprint>|' or '' for the whole state
+--       task: '' = any; of jobs that succeeded, which are not in the index
 --       since, until_ms: '' = no bound; of the end, or of the due time of scheduled jobs
 --       cursor: '<score>:<id>' as returned, '' = from the start
+-- uses: reads record
 -- Returns {cursor or '' at the end, ids...}: waiting and running in their order, ended newest first.
+-- Of one task it looks at so many jobs at most, and may return fewer than there are before the cursor.
+local MOST_LOOKED_AT = 1000
 local limit = tonumber(A.limit)
 
 local function page_of_index()
@@ -96,4 +100,29 @@ local function page_of_state()
   return reply
 end
 
-return A.entry ~= '' and page_of_index() or page_of_state()
+local function page_of_task()
+  local start, stop = start_of_page(), end_of_range()
+  local looked_at = math.min(MOST_LOOKED_AT, stop - start)
+  if looked_at <= 0 then return {''} end
+  local found = redis.call('ZREVRANGE', source, start, start + looked_at - 1, 'WITHSCORES')
+  local ids = {}
+  for i = 1, #found, 2 do ids[#ids + 1] = found[i] end
+  fetch(K.records, ids)
+  local reply, last = {''}, nil
+  for i, id in ipairs(ids) do
+    local packed = stored(K.records, id)
+    if packed and unpack_record(packed).task == A.task then
+      if #reply > limit then
+        reply[1] = last
+        return reply
+      end
+      reply[#reply + 1] = id
+      last = found[2 * i] .. ':' .. id
+    end
+  end
+  if start + looked_at < stop then reply[1] = found[#found] .. ':' .. found[#found - 1] end
+  return reply
+end
+
+if A.entry ~= '' then return page_of_index() end
+return A.task ~= '' and page_of_task() or page_of_state()

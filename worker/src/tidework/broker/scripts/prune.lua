@@ -3,7 +3,7 @@
 -- flags: allow-oom
 -- keys: jobs uniques unique_ttls
 -- args: batch keep_succeeded_ms keep_dead_ms keep_count keep_presence_ms
--- uses: now count record index prune absent
+-- uses: now reads writes record index prune absent
 -- Returns {number of jobs, dead letters now, dead letters ever dropped for their number}.
 
 -- Keys whose time is over. One that was taken again has a new time, or none.
@@ -18,6 +18,6 @@ local pruned = prune(tonumber(A.batch), tonumber(A.keep_succeeded_ms), tonumber(
   tonumber(A.keep_count))
 forget_absent(tonumber(A.keep_presence_ms))
 free_unique_keys(tonumber(A.batch))
-write_counts()
+flush()
 return {pruned, redis.call('ZCARD', K.dead),
   tonumber(redis.call('HGET', K.counters, 'dead_dropped')) or 0}

@@ -2,7 +2,7 @@
 -- flags: allow-oom
 -- keys: jobs
 -- args: ...          ids
--- uses: now count record index prune
+-- uses: now reads writes record index prune
 -- Returns one of 'purged', 'unknown', 'unfinished' per id.
 local ended = {[SUCCEEDED] = K.succeeded, [DEAD] = K.dead, [CANCELLED] = K.cancelled}
 local answers = {}
@@ -19,5 +19,5 @@ for i = A.rest, #ARGV do
   end
 end
 count('purge_requests')
-write_counts()
+flush()
 return answers

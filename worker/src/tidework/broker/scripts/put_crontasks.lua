@@ -1,7 +1,7 @@
 -- Mirrors the queue's validated CronTasks and forgets the records of those that left.
 -- keys: crontasks
 -- args: term sequence ...       groups of: uid, document
--- uses: count fence late cron
+-- uses: reads writes fence late cron
 -- Returns {'stale', stored term} or {'ok', number forgotten}.
 local stored = fence(tonumber(A.term))
 if stored then return {'stale', stored} end

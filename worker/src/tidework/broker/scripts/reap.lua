@@ -2,12 +2,12 @@
 -- flags: allow-oom
 -- keys: leases
 -- args: batch lease_ms poison_cap
--- uses: now count record waiting guard unique index finish due
+-- uses: now reads writes record waiting guard unique index finish due
 -- Returns {given back, buried, next due ms}.
 local given_back, buried = 0, 0
 if stamp(tonumber(A.lease_ms)) then
   given_back, buried = reap(tonumber(A.batch), tonumber(A.poison_cap))
 end
 wake()
-write_counts()
+flush()
 return {given_back, buried, next_due()}

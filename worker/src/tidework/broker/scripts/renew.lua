@@ -2,22 +2,25 @@
 -- flags: allow-oom
 -- keys: leases draining
 -- args: incarnation lease_ms ...      groups of: id, token
--- uses: now count record waiting documents guard unique index finish due
+-- uses: now reads writes record waiting documents guard unique index finish due
 -- Returns {next due ms, documents, lost ids, ids whose cancellation is requested,
 -- 1 if the worker is cordoned, 1 if the queue is paused}.
 local lease_ms = tonumber(A.lease_ms)
 stamp(lease_ms)
-local lost, cancelling = {}, {}
+local lost, cancelling, ids = {}, {}, {}
+for i = A.rest, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+fetch(K.records, ids)
 for i = A.rest, #ARGV, 2 do
   local id = ARGV[i]
-  local packed = redis.call('HGET', K.records, id)
+  local packed = stored(K.records, id)
   local r = packed and unpack_record(packed)
   if not r or r.state ~= RUNNING or r.token ~= ARGV[i + 1] then
     lost[#lost + 1] = id
   else
-    redis.call('ZADD', K.leases, now + lease_ms, id)
+    place(K.leases, now + lease_ms, id)
     if r.cancel == 1 then cancelling[#cancelling + 1] = id end
   end
 end
-local draining = (tonumber(redis.call('ZSCORE', K.draining, A.incarnation)) or 0) > now
+flush()
+local draining = (score_of(K.draining, A.incarnation) or 0) > now
 return {next_due(), documents(), lost, cancelling, draining and 1 or 0, is_paused() and 1 or 0}

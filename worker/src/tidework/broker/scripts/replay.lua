@@ -2,18 +2,18 @@
 -- to the inbox, to be validated anew.
 -- keys: jobs records details dead
 -- args: ...          ids
--- uses: now count record waiting unique index finish
+-- uses: now reads writes record waiting unique index finish
 -- Returns one of 'replayed', 'unknown', 'not_dead', 'unique' (its key is held) per id.
 
 local function replay_document(id)
-  local _, raw = split_body(redis.call('HGET', K.jobs, id))
+  local _, raw = split_body(stored(K.jobs, id))
   redis.call('LPUSH', K.inbox, raw)
-  for _, key in ipairs({K.jobs, K.records, K.details}) do redis.call('HDEL', key, id) end
+  for _, key in ipairs({K.jobs, K.records, K.details}) do drop(key, id) end
 end
 
 local function replay_job(id, r)
   r.attempt, r.losses, r.releases, r.cancel, r.fingerprint = 0, 0, 0, 0, ''
-  redis.call('HDEL', K.details, id)
+  drop(K.details, id)
   if r.cron ~= '' then redis.call('ZADD', K.runs, 0, r.cron .. '|' .. id) end
   wait_again(id, r, now)
 end
@@ -33,7 +33,7 @@ local function replay(id)
   if r.state ~= DEAD then return 'not_dead' end
   if not takes_key(id, r) then return 'unique' end
   remove_from_index(id, r)
-  redis.call('ZREM', K.dead, id)
+  take_out(K.dead, id)
   count('replayed')
   if r.raw == 1 then replay_document(id) else replay_job(id, r) end
   return 'replayed'
@@ -43,5 +43,5 @@ local answers = {}
 for i = A.rest, #ARGV do answers[#answers + 1] = replay(ARGV[i]) end
 count('replay_requests')
 wake()
-write_counts()
+flush()
 return answers

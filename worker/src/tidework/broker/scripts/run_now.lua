@@ -2,7 +2,7 @@
 -- counted as an active run. With a term, a nonce that ran already is refused.
 -- keys: crons
 -- args: term uid nonce job_id body priority
--- uses: now count record waiting unique index finish cancel insert fence cron
+-- uses: now reads writes record waiting unique index finish cancel insert fence cron
 -- Returns {'stale', stored term} or {'ok', 1 if enqueued}.
 local last
 if A.term ~= '' then
@@ -11,7 +11,7 @@ if A.term ~= '' then
   last = redis.call('HGET', K.crons, A.uid .. '/run_now')
   if last == A.nonce then
     count('known')
-    write_counts()
+    flush()
     return {'ok', 0}
   end
 end
@@ -19,5 +19,5 @@ local inserted = insert(A.job_id, A.body, tonumber(A.priority), now, A.uid, fals
 -- A copy that comes after another nonce leaves that one be, or that would run once more.
 if A.term ~= '' and (inserted or not last) then write_cron(A.uid, 'run_now', A.nonce) end
 wake()
-write_counts()
+flush()
 return {'ok', inserted and 1 or 0}

@@ -1,7 +1,7 @@
 -- Read-out: lengths and counters.
 -- flags: no-writes
 -- keys: leases succeeded dead cancelled counters
--- uses: now record count waiting documents oldest
+-- uses: now reads record waiting documents oldest
 -- Returns {scheduled, ready, running, succeeded, dead, cancelled, documents, oldest age ms,
 -- '' or since when (ms) and why it is paused, counter, value...}.
 local found = {redis.call('ZCARD', K.scheduled), redis.call('ZCARD', K.ready),

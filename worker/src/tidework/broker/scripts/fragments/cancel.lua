@@ -2,7 +2,7 @@
 local function cancel(id)
   local r = load(id)
   if not r then
-    if redis.call('HEXISTS', K.jobs, id) == 1 then return 'finished' end
+    if stored(K.jobs, id) then return 'finished' end
     return 'unknown'
   end
   if r.state == RUNNING then
@@ -11,8 +11,8 @@ local function cancel(id)
     return 'requested'
   end
   if r.state ~= WAITING then return 'finished' end
-  redis.call('ZREM', K.ready, id)
-  redis.call('ZREM', K.scheduled, id)
+  take_out(K.ready, id)
+  unschedule(id)
   finish(id, r, CANCELLED, '')
   return 'cancelled'
 end

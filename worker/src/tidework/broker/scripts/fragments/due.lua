@@ -1,16 +1,20 @@
 -- Work that time alone moves: due jobs and expired leases.
 local function promote(limit)
+  local first = earliest_due()
+  if not first or first > now then return 0 end
+  flush()
   local due = redis.call('ZRANGEBYSCORE', K.scheduled, '-inf', now * 10 + 9, 'WITHSCORES',
     'LIMIT', 0, limit)
   for i = 1, #due, 2 do
     local score = tonumber(due[i + 1])
-    redis.call('ZREM', K.scheduled, due[i])
+    unschedule(due[i])
     make_ready(due[i], score % 10, math.floor(score / 10))
   end
   return #due / 2
 end
 
 local function reap(limit, poison_cap)
+  flush()
   local given_back, buried = 0, 0
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.leases, '-inf', now, 'LIMIT', 0, limit)) do
     local r = load(id)

@@ -4,7 +4,7 @@ local function fence(term)
   local stored = tonumber(redis.call('GET', K.term)) or 0
   if term < stored then
     count('stale_terms')
-    write_counts()
+    flush()
     return stored
   end
   if term > stored then redis.call('SET', K.term, term) end

@@ -1,11 +1,10 @@
--- keys: jobs leases holders details succeeded dead cancelled crons runs
+-- keys: jobs leases details succeeded dead cancelled crons runs
 -- The end of jobs, and what follows from it for the CronTask whose run it was.
 local ENDED = {[SUCCEEDED] = 'succeeded', [DEAD] = 'dead', [CANCELLED] = 'cancelled'}
 
 local function drop_lease(id, r)
-  redis.call('ZREM', K.leases, id)
-  local worker = worker_of(r.token)
-  if redis.call('HINCRBY', K.holders, worker, -1) <= 0 then redis.call('HDEL', K.holders, worker) end
+  take_out(K.leases, id)
+  count_leases(worker_of(r.token), -1)
   r.token = ''
 end
 
@@ -36,14 +35,14 @@ local function finish(id, r, state, detail, fingerprint)
   r.state = state
   r.changed = now
   r.fingerprint = fingerprint or ''
-  if r.task == '' then r.task = split_body(redis.call('HGET', K.jobs, id)) end
+  if r.task == '' then r.task = task_of(stored(K.jobs, id)) end
   save(id, r)
   add_to_index(id, r)
-  redis.call('ZADD', K[ENDED[state]], now, id)
+  place(K[ENDED[state]], now, id)
   if detail ~= '' then
-    redis.call('HSET', K.details, id, detail)
+    put(K.details, id, detail)
   elseif earlier_attempts > 0 then
-    redis.call('HDEL', K.details, id) -- an error of theirs
+    drop(K.details, id) -- an error of theirs
   end
   count(ENDED[state])
   if r.cron ~= '' then end_run(r.cron, id) end
@@ -71,7 +70,7 @@ local function lose(id, r, detail, poison_cap, fingerprint)
     finish(id, r, DEAD, detail, fingerprint)
     return true
   end
-  redis.call('HSET', K.details, id, detail)
+  put(K.details, id, detail)
   wait_again(id, r, r.available)
   return false
 end

@@ -2,9 +2,23 @@
 -- New jobs: idempotent by id, at most one per unique key.
 
 -- An id is known from its enqueue until ten minutes after its end at least.
+local tombstones = {}
+
+-- Reads what is_known() will be asked for, in one go.
+local function expect(ids)
+  fetch(K.jobs, ids)
+  for first = 1, #ids, MOST_VALUES do
+    local last = math.min(first + MOST_VALUES - 1, #ids)
+    local scores = redis.call('ZMSCORE', K.tombstones, unpack(ids, first, last))
+    for i = first, last do tombstones[ids[i]] = scores[i - first + 1] end
+  end
+end
+
 local function is_known(id)
-  return redis.call('HEXISTS', K.jobs, id) == 1
-    or (tonumber(redis.call('ZSCORE', K.tombstones, id)) or 0) > now
+  if stored(K.jobs, id) then return true end
+  local score = tombstones[id]
+  if score == nil then score = redis.call('ZSCORE', K.tombstones, id) end
+  return (tonumber(score) or 0) > now
 end
 
 -- From '<until><on conflict><ttl ms>:<key>'.
@@ -47,7 +61,7 @@ local function insert(id, body, priority, available, cron, hold, spec)
     hold_key(id, mode, tonumber(ttl_ms), key)
     unique = mode .. key
   end
-  redis.call('HSET', K.jobs, id, body)
+  put(K.jobs, id, body)
   count('enqueued')
   if cron ~= '' then redis.call('ZADD', K.runs, 0, cron .. '|' .. id) end
   if cron ~= '' or unique ~= '' then
@@ -57,7 +71,7 @@ local function insert(id, body, priority, available, cron, hold, spec)
     save(id, r)
   end
   if hold then
-    redis.call('ZADD', K.scheduled, HELD, id)
+    place(K.scheduled, HELD, id)
   elseif available > now then
     local first = earliest_due()
     if not first or available < first then new_earliest = true end

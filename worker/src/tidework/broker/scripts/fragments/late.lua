@@ -7,7 +7,7 @@ local function is_late(kind, term, sequence)
   local last_term, last = string.match(found, '^(%d+) (%d+)$')
   if last_term == term and tonumber(last) > tonumber(sequence) then
     count('stale_requests')
-    write_counts()
+    flush()
     return true
   end
   redis.call('HSET', K.meta, field, term .. ' ' .. sequence)

@@ -1,17 +1,17 @@
 -- The longest wait of a job that could run now, ms.
 local function oldest_ready()
-  local best_id, best_at, best_priority
-  for priority = 0, 9 do
-    local found = redis.call('ZRANGEBYSCORE', K.ready, priority * BY_PRIORITY,
-      '(' .. string.format('%.0f', (priority + 1) * BY_PRIORITY), 'WITHSCORES', 'LIMIT', 0, 1)
-    if found[1] then
-      local at = tonumber(found[2]) % BY_PRIORITY
-      if not best_at or at < best_at then
-        best_id, best_at, best_priority = found[1], at, priority
-      end
-    end
+  flush()
+  local best_id, best_at, best_score
+  local found = redis.call('ZRANGE', K.ready, 0, 0, 'WITHSCORES')
+  while found[1] do
+    local score = tonumber(found[2])
+    local at = score % BY_PRIORITY
+    if not best_at or at < best_at then best_id, best_at, best_score = found[1], at, found[2] end
+    local next_priority = math.floor(score / BY_PRIORITY) + 1
+    found = redis.call('ZRANGEBYSCORE', K.ready, text(next_priority * BY_PRIORITY), '+inf',
+      'WITHSCORES', 'LIMIT', 0, 1)
   end
-  return best_id, best_at, best_priority
+  return best_id, best_at, best_score
 end
 
 local function oldest_age()

@@ -6,17 +6,16 @@ local TOMBSTONE_MS = 600000
 local TOMBSTONES_PER_JOB = 10
 
 local function forget(ended, id, ended_at)
-  remove_from_index(id, load(id))
-  redis.call('ZREM', ended, id)
-  redis.call('HDEL', K.jobs, id)
-  redis.call('HDEL', K.records, id)
-  redis.call('HDEL', K.details, id)
-  if ended_at + TOMBSTONE_MS > now then
-    redis.call('ZADD', K.tombstones, ended_at + TOMBSTONE_MS, id)
-  end
+  if ended ~= K.succeeded then remove_from_index(id, load(id)) end
+  take_out(ended, id)
+  drop(K.jobs, id)
+  drop(K.records, id)
+  drop(K.details, id)
+  if ended_at + TOMBSTONE_MS > now then place(K.tombstones, ended_at + TOMBSTONE_MS, id) end
 end
 
 local function prune(limit, keep_succeeded_ms, keep_dead_ms, keep_count)
+  flush()
   local old = redis.call('ZCOUNT', K.tombstones, '-inf', now)
   if old > 0 then
     redis.call('ZREMRANGEBYRANK', K.tombstones, 0, math.min(old, TOMBSTONES_PER_JOB * limit) - 1)

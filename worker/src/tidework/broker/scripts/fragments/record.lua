@@ -13,10 +13,14 @@ local LAYOUT = '>BBHHHHBBdddsssss'
 local BY_PRIORITY = 1e13
 local HELD = 9e15
 
+local function pack_record(r)
+  return struct.pack(LAYOUT, r.state, r.priority, r.attempt, r.deliveries, r.losses, r.releases,
+    r.cancel, r.raw, r.available, r.changed, r.started, r.token, r.cron, r.unique, r.task,
+    r.fingerprint)
+end
+
 local function save(id, r)
-  redis.call('HSET', K.records, id, struct.pack(LAYOUT, r.state, r.priority, r.attempt,
-    r.deliveries, r.losses, r.releases, r.cancel, r.raw, r.available, r.changed, r.started, r.token,
-    r.cron, r.unique, r.task, r.fingerprint))
+  put(K.records, id, pack_record(r))
 end
 
 local function fresh(priority, available)
@@ -34,11 +38,11 @@ end
 
 -- nil for a job that is not known.
 local function load(id)
-  local packed = redis.call('HGET', K.records, id)
+  local packed = stored(K.records, id)
   if packed then return unpack_record(packed) end
-  local score = tonumber(redis.call('ZSCORE', K.ready, id))
+  local score = score_of(K.ready, id)
   if score then return fresh(math.floor(score / BY_PRIORITY), score % BY_PRIORITY) end
-  score = tonumber(redis.call('ZSCORE', K.scheduled, id))
+  score = score_of(K.scheduled, id)
   if score then return fresh(score % 10, math.floor(score / 10)) end
   return nil
 end
@@ -48,7 +52,11 @@ local function worker_of(token)
 end
 
 -- What `jobs` holds, apart: the task's name and the envelope.
-local function split_body(stored)
-  local zero = string.find(stored, '\0', 1, true)
-  return string.sub(stored, 1, zero - 1), string.sub(stored, zero + 1)
+local function split_body(whole)
+  local zero = string.find(whole, '\0', 1, true)
+  return string.sub(whole, 1, zero - 1), string.sub(whole, zero + 1)
+end
+
+local function task_of(whole)
+  return string.sub(whole, 1, string.find(whole, '\0', 1, true) - 1)
 end

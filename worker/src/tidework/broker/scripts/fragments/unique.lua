@@ -27,7 +27,7 @@ local function free_key(id, unique)
 end
 
 local function let_go(id)
-  redis.call('ZREM', K.scheduled, id)
+  unschedule(id)
   local r = load(id)
   r.available = math.max(now, r.available)
   r.changed = now

@@ -3,26 +3,40 @@
 local new_earliest = false
 
 local function make_ready(id, priority, available)
-  redis.call('ZADD', K.ready, priority * BY_PRIORITY + available, id)
+  place(K.ready, priority * BY_PRIORITY + available, id)
 end
 
+local first_due -- nil: not known, false: none
+
 local function make_scheduled(id, priority, available)
-  redis.call('ZADD', K.scheduled, available * 10 + priority, id)
+  place(K.scheduled, available * 10 + priority, id)
+  if first_due ~= nil then first_due = math.min(first_due or available, available) end
+end
+
+local function unschedule(id)
+  take_out(K.scheduled, id)
+  first_due = nil
 end
 
 local function earliest_due()
-  local first = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')
-  local score = tonumber(first[2])
-  if not score or score >= HELD then return nil end
-  return math.floor(score / 10)
+  if first_due == nil then
+    flush()
+    local first = redis.call('ZRANGE', K.scheduled, 0, 0, 'WITHSCORES')
+    local score = tonumber(first[2])
+    first_due = score and score < HELD and math.floor(score / 10)
+  end
+  return first_due or nil
 end
 
+local paused
 local function is_paused()
-  return redis.call('HEXISTS', K.meta, 'paused') == 1
+  if paused == nil then paused = redis.call('HEXISTS', K.meta, 'paused') == 1 end
+  return paused
 end
 
 -- While the queue is paused nobody is woken for work that nobody may claim.
 local function wake()
+  flush()
   if (new_earliest or redis.call('EXISTS', K.ready) == 1) and redis.call('EXISTS', K.inbox) == 0
       and not is_paused() then
     redis.call('LPUSH', K.inbox, '!')

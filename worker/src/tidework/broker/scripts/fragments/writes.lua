@@ -1,0 +1,79 @@
+-- keys: counters holders
+-- Writes are gathered while a script runs; flush() sends one command for all of a key. Of two
+-- writes of one entry the last one counts.
+local changed = {} -- as known, of hashes
+local function put(key, field, value)
+  entries(known, key)[field] = value
+  entries(changed, key)[field] = value
+end
+
+local function drop(key, field)
+  put(key, field, false)
+end
+
+local function place(key, score, member)
+  entries(placed, key)[member] = text(score)
+end
+
+local function take_out(key, member)
+  entries(placed, key)[member] = false
+end
+
+-- Counters are sums of transitions; holders of the leases that a worker got and lost.
+local sums, held = {}, {}
+local function count(name, by)
+  sums[name] = (sums[name] or 0) + (by or 1)
+end
+local function count_leases(worker, by)
+  held[worker] = (held[worker] or 0) + by
+end
+
+local function send(command, key, values)
+  for first = 1, #values, MOST_VALUES do
+    redis.call(command, key, unpack(values, first, math.min(first + MOST_VALUES - 1, #values)))
+  end
+end
+
+local function flush_hash(key, fields)
+  local put_in, out, p, o = {}, {}, 0, 0
+  for field, value in pairs(fields) do
+    if value then
+      put_in[p + 1], put_in[p + 2] = field, value
+      p = p + 2
+    else
+      o = o + 1
+      out[o] = field
+    end
+  end
+  send('HSET', key, put_in)
+  send('HDEL', key, out)
+end
+
+local function flush_zset(key, members)
+  local put_in, out, p, o = {}, {}, 0, 0
+  for member, score in pairs(members) do
+    if score then
+      put_in[p + 1], put_in[p + 2] = score, member
+      p = p + 2
+    else
+      o = o + 1
+      out[o] = member
+    end
+  end
+  send('ZADD', key, put_in)
+  send('ZREM', key, out)
+end
+
+flush = function()
+  for key, fields in pairs(changed) do flush_hash(key, fields) end
+  for key, members in pairs(placed) do flush_zset(key, members) end
+  for name, by in pairs(sums) do
+    if by ~= 0 then redis.call('HINCRBY', K.counters, name, by) end
+  end
+  for worker, by in pairs(held) do
+    if by ~= 0 and redis.call('HINCRBY', K.holders, worker, by) <= 0 then
+      redis.call('HDEL', K.holders, worker)
+    end
+  end
+  changed, placed, sums, held = {}, {}, {}, {}
+end
