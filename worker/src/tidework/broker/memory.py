@@ -157,7 +157,8 @@ class MemoryBroker(MemoryLeading, MemoryReadouts):
             ClaimedJob(e.id, token, e.attempt, e.deliveries, e.losses, e.releases, e.body)
             for e in state.claim(request.want if may_claim else 0, token)
         )
-        state.prune(BATCH)
+        if request.settlements:
+            state.prune(BATCH)
         state.wake()
         reply = _reply(state, request.incarnation, claimed, refused)
         state.replies[request.incarnation] = (request.sequence, reply)

@@ -28,12 +28,27 @@ if conflict then
   flush()
   return conflict
 end
-local answers = {}
+local answers, a = {}, 0
+local bodies, ready, n = {}, {}, 0
+local read = entries(known, K.jobs)
 for i = A.rest, #ARGV, GROUP do
-  local available = ARGV[i + 3] == '' and now or tonumber(ARGV[i + 3])
-  local found = insert(ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), available, '', false, ARGV[i + 4])
-  answers[#answers + 1] = found == true and 1 or found or 0
+  local id, body, priority, due, unique = unpack(ARGV, i, i + GROUP - 1)
+  a = a + 1
+  if due == '' and unique == '' and not is_known(id) then
+    bodies[n + 1], bodies[n + 2] = id, body
+    ready[n + 1], ready[n + 2] = text(priority * BY_PRIORITY + now), id
+    n = n + 2
+    read[id] = body
+    answers[a] = 1
+  else
+    local available = due == '' and now or tonumber(due)
+    local found = insert(id, body, tonumber(priority), available, '', false, unique)
+    answers[a] = found == true and 1 or found or 0
+  end
 end
+send('HSET', K.jobs, bodies)
+send('ZADD', K.ready, ready)
+count('enqueued', n / 2)
 wake()
 flush()
 return {'ok', answers}

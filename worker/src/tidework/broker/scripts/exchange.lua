@@ -101,7 +101,7 @@ local function success_of(packed)
     local r = unpack_record(packed)
     found = false
     if r.state == RUNNING and r.cron == '' and r.unique == '' then
-      found = {token = r.token, worker = worker_of(r.token), repeated = r.deliveries > 1}
+      found = {token = r.token, repeated = r.deliveries > 1}
       r.state, r.changed, r.token = SUCCEEDED, now, ''
       found.packed = pack_record(r)
     end
@@ -110,19 +110,31 @@ local function success_of(packed)
   return found
 end
 
-local function succeed(id, token)
-  local packed = stored(K.records, id)
-  local success = packed and success_of(packed)
-  if not success or success.token ~= token then
-    settle(id, token, 'c', '', '')
-    return
+-- Jobs of one token, ARGV from `first` to `last`.
+local function succeed(token, first, last)
+  local read, at = entries(known, K.records), text(now)
+  local ids, records, ends, repeated, n = {}, {}, {}, {}, 0
+  for i = first, last do
+    local id = ARGV[i]
+    local packed = stored(K.records, id)
+    local success = packed and success_of(packed)
+    if success and success.token == token then
+      n = n + 1
+      ids[n] = id
+      records[2 * n - 1], records[2 * n] = id, success.packed
+      ends[2 * n - 1], ends[2 * n] = at, id
+      if success.repeated then repeated[#repeated + 1] = id end
+      read[id] = success.packed
+    else
+      settle(id, token, 'c', '', '')
+    end
   end
-  take_out(K.leases, id)
-  count_leases(success.worker, -1)
-  put(K.records, id, success.packed)
-  place(K.succeeded, now, id)
-  if success.repeated then drop(K.details, id) end -- an error of an earlier attempt
-  count('succeeded')
+  send('ZREM', K.leases, ids)
+  send('HSET', K.records, records)
+  send('ZADD', K.succeeded, ends)
+  send('HDEL', K.details, repeated) -- errors of earlier attempts
+  count('succeeded', n)
+  count_leases(worker_of(token), -n)
 end
 
 -- As of successes. Priority and due time are in the score.
@@ -153,19 +165,31 @@ local function claim_again(id, packed, body)
   return {id, body, r.attempt, r.deliveries, r.losses, r.releases}
 end
 
-local function claim(id, score)
-  local packed, body = stored(K.records, id), stored(K.jobs, id)
-  if not body then
-    drop(K.records, id) -- somebody else deleted the job
-    return
+local function claim(ids, scores)
+  local read, bodies = fetch(K.records, ids), fetch(K.jobs, ids)
+  local expiry = text(now + lease_ms)
+  local records, leases, r, n = {}, {}, 0, 0
+  for i = 1, #ids do
+    local id = ids[i]
+    local packed, body = read[id], bodies[id]
+    if not body then
+      drop(K.records, id) -- somebody else deleted the job
+    else
+      n = n + 1
+      if packed then
+        claimed[n] = claim_again(id, packed, body)
+      else
+        records[r + 1], records[r + 2] = id, first_claim(scores[i], task_of(body))
+        r = r + 2
+        claimed[n] = {id, body}
+      end
+      leases[2 * n - 1], leases[2 * n] = expiry, id
+    end
   end
-  if packed then
-    claimed[#claimed + 1] = claim_again(id, packed, body)
-  else
-    put(K.records, id, first_claim(score, task_of(body)))
-    claimed[#claimed + 1] = {id, body}
-  end
-  place(K.leases, now + lease_ms, id)
+  send('HSET', K.records, records)
+  send('ZADD', K.leases, leases)
+  count('claimed', n)
+  count_leases(A.incarnation, n)
 end
 
 -- The next of the most urgent; every tenth claim of the queue takes the oldest instead.
@@ -206,11 +230,7 @@ local function claim_up_to(want)
   else
     claimed_ids, scores = pick(want)
   end
-  fetch(K.records, claimed_ids)
-  fetch(K.jobs, claimed_ids)
-  for i, id in ipairs(claimed_ids) do claim(id, scores[i]) end
-  count('claimed', #claimed)
-  count_leases(A.incarnation, #claimed)
+  claim(claimed_ids, scores)
 end
 
 local function note_served(task, served, served_ms)
@@ -233,7 +253,7 @@ local function settle_all()
   for _ = 1, tonumber(A.succeeded) do
     local token, first = ARGV[at], at + 2
     at = first + tonumber(ARGV[at + 1])
-    for i = first, at - 1 do succeed(ARGV[i], token) end
+    succeed(token, first, at - 1)
   end
   for _ = 1, tonumber(A.settled) do
     settle(unpack(ARGV, at, at + 4))
@@ -252,7 +272,9 @@ local batch = tonumber(A.batch)
 promote(batch)
 if may_reap then reap(batch, tonumber(A.poison_cap)) end
 claim_up_to((draining or is_paused()) and 0 or tonumber(A.want))
-prune(batch, tonumber(A.keep_succeeded_ms), tonumber(A.keep_dead_ms), tonumber(A.keep_count))
+if A.succeeded ~= '0' or A.settled ~= '0' then
+  prune(batch, tonumber(A.keep_succeeded_ms), tonumber(A.keep_dead_ms), tonumber(A.keep_count))
+end
 wake()
 redis.call('HSET', K.replies, A.incarnation, cmsgpack.pack({sequence, claimed_ids, refused}))
 -- The reply is forgotten with the worker (absent.lua), also if it never beat.

@@ -14,8 +14,8 @@ local function text(number)
   return found
 end
 
--- Hashes: key -> field -> value, false where there is none.
-local known = {}
+-- Hashes: key -> field -> value, false where there is none: as read, and as it will be.
+local known, changed = {}, {}
 
 local function entries(of, key)
   local found = of[key]
@@ -26,7 +26,7 @@ local function entries(of, key)
   return found
 end
 
--- Reads what stored() will be asked for, in one go.
+-- Reads what stored() will be asked for, in one go. Returns what is known of the key.
 local function fetch(key, fields)
   local found = entries(known, key)
   for first = 1, #fields, MOST_VALUES do
@@ -37,11 +37,14 @@ local function fetch(key, fields)
       if found[field] == nil then found[field] = values[i - first + 1] end
     end
   end
+  return found
 end
 
 local function stored(key, field)
+  local value = changed[key] and changed[key][field]
+  if value ~= nil then return value end
   local found = entries(known, key)
-  local value = found[field]
+  value = found[field]
   if value == nil then
     value = redis.call('HGET', key, field)
     found[field] = value

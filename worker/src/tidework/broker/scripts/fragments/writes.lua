@@ -1,9 +1,8 @@
 -- keys: counters holders
 -- Writes are gathered while a script runs; flush() sends one command for all of a key. Of two
--- writes of one entry the last one counts.
-local changed = {} -- as known, of hashes
+-- writes of one entry the last one counts. Loops over very many jobs build their commands themselves
+-- (send), from a state that was flushed.
 local function put(key, field, value)
-  entries(known, key)[field] = value
   entries(changed, key)[field] = value
 end
 
@@ -36,7 +35,9 @@ end
 
 local function flush_hash(key, fields)
   local put_in, out, p, o = {}, {}, 0, 0
+  local read = entries(known, key)
   for field, value in pairs(fields) do
+    read[field] = value
     if value then
       put_in[p + 1], put_in[p + 2] = field, value
       p = p + 2
