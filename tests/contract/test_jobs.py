@@ -53,7 +53,7 @@ async def test_a_job_is_enqueued_claimed_and_succeeds(kit: Kit) -> None:
     assert reply.refused == ()
     record = await kit.broker.get_job(kit.queue, "a")
     assert record is not None
-    assert (record.state, record.result, record.worker) == (JobState.SUCCEEDED, {"sent": 1}, "")
+    assert (record.state, record.result, record.worker) == (JobState.SUCCEEDED, {"sent": 1}, "w1")
     stats = await kit.broker.stats(kit.queue)
     assert stats.states[JobState.SUCCEEDED] == 1
     assert stats.unfinished == 0

@@ -64,15 +64,15 @@ const call = async (name, ...values) => {
 };
 const exchange = (sequence, want, ...ends) =>
   call("exchange", "node.1", sequence, want, 0, 12000, 3, 20, 3600000, 604800000, 10000, 100,
-    0, ends.length / 5, 0, ...ends);
+    0, ends.length / 6, 0, ...ends);
 const envelope = JSON.stringify({ v: 1, id: "a", task: "t", created_at: 1, params: {} });
 const log = [await call("open_queue", 1)];
 log.push(await call("enqueue", "a", `t\\0${envelope}`, 5, "", "es:k"));
 log.push(await call("enqueue", "b", `t\\0${envelope}`, 5, "", "es:k"));
 const [, , , , , [[id, stored, attempt]]] = await exchange(1, 5);
 log.push([id, attempt, stored.split("\\0")[0]]);
-log.push((await exchange(2, 0, id, "node.1:1", "c", 0, "7"))[4]);
-log.push((await exchange(2, 0, id, "node.1:1", "c", 0, "8"))[4]);
+log.push((await exchange(2, 0, id, "node.1:1", "c", 0, "7", ""))[4]);
+log.push((await exchange(2, 0, id, "node.1:1", "c", 0, "8", ""))[4]);
 log.push(await exchange(1, 5));
 const [state, ...record] = await call("get_job", "a");
 log.push([state, record[2], record[12]]);
@@ -94,7 +94,8 @@ def test_scripts_pack_a_record_as_documented(
 ) -> None:
     fragments = files("tidework.broker").joinpath("scripts", "fragments")
     text = "\n".join(
-        fragments.joinpath(f"{name}.lua").read_text("utf-8") for name in ("reads", "writes", "record", "index")
+        fragments.joinpath(f"{name}.lua").read_text("utf-8")
+        for name in ("reads", "writes", "record", "index")
     )
     keys = [f"tw1:{{{namespace}/q}}:{part}" for part in ("records", "ready", "scheduled")]
 

@@ -35,6 +35,7 @@ def expected_of(state: QueueState) -> StoredQueue:
         dead=_scores(state, JobState.DEAD),
         cancelled=_scores(state, JobState.CANCELLED),
         tombstones=dict(state.tombstones),
+        history={e.id: "\n".join(e.history) for e in entries.values() if e.history},
         index=dict.fromkeys(_index(state), 0),
         errors=dict(Counter(_fingerprint(e) for e in state.in_state(JobState.DEAD))),
         uniques={key: job_id for key, (job_id, _) in uniques.items()},

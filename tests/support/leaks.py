@@ -88,7 +88,7 @@ def _in_one_place(stored: StoredQueue) -> Iterator[str]:
 
 
 def _owned_by_jobs(stored: StoredQueue) -> Iterator[str]:
-    for part in ("records", "details"):
+    for part in ("records", "details", "history"):
         for job_id in getattr(stored, part).keys() - stored.jobs.keys():
             yield f"{part} of job {job_id}, which does not exist"
 
@@ -96,9 +96,9 @@ def _owned_by_jobs(stored: StoredQueue) -> Iterator[str]:
 def _leases(stored: StoredQueue) -> Iterator[str]:
     busy: Counter[str] = Counter()
     for job_id, record in stored.records.items():
-        if (record.state == "running") != bool(record.token):
+        if (record.state in ("running", "succeeded")) != bool(record.token):
             yield f"job {job_id} is {record.state} with the token {record.token!r}"
-        if record.token:
+        if record.state == "running":
             busy[record.token.rpartition(":")[0]] += 1
     if stored.holders != busy:
         yield f"holders {stored.holders}, leases of {dict(busy)}"

@@ -70,6 +70,7 @@ class StoredQueue:
     leases: Scores
     holders: dict[str, int]
     details: dict[str, Any]
+    history: dict[str, str]
     succeeded: Scores
     dead: Scores
     cancelled: Scores

@@ -14,6 +14,7 @@ number in the prefix is the layout version.
     leases      zset   job id by expiry, ms
     holders     hash   worker incarnation -> number of leases it holds
     details     hash   job id -> JSON result or last error
+    history     hash   job id -> how its deliveries ended that did not succeed (history.py)
     succeeded   zset   job id by end, ms;  dead, cancelled likewise
     tombstones  zset   id of a job pruned early, by the ms until which it may not come back
     index       zset   ended jobs by task and by error (scripts/fragments/index.lua), score 0
@@ -51,6 +52,7 @@ QUEUE_PARTS = (
     "leases",
     "holders",
     "details",
+    "history",
     "succeeded",
     "dead",
     "cancelled",

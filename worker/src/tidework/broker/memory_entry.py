@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tidework.broker.history import MOST_LINES, line_of, with_history
 from tidework.clock import from_ms
 from tidework.model.backlog import JobRecord
 from tidework.model.fire import Verdict
@@ -45,6 +46,12 @@ class Entry:
     lease_ms: int = 0
     token: str = ""
     detail: bytes = b""
+    history: list[str] = field(default_factory=list)
+
+    def note_end(self, letter: str, ended_ms: int, cause: str) -> None:
+        """A delivery ended, not in success."""
+        line = line_of(letter, self.attempt, self.started_ms, ended_ms, self.worker, cause)
+        self.history = [*self.history, line][-MOST_LINES:]
 
     @property
     def error(self) -> JobError | None:
@@ -63,7 +70,7 @@ class Entry:
 
     @property
     def worker(self) -> str:
-        """The incarnation that holds the lease."""
+        """The incarnation that holds the lease, or held it to a success."""
         return self.token.rpartition(":")[0]
 
 
@@ -84,7 +91,7 @@ class Cron:
 def read_record(entry: Entry) -> JobRecord:
     """The read-out of a job."""
     ended_well = entry.state is JobState.SUCCEEDED
-    return JobRecord(
+    record = JobRecord(
         id=entry.id,
         task=entry.task,
         state=entry.state,
@@ -104,3 +111,4 @@ def read_record(entry: Entry) -> JobRecord:
         result=json.loads(entry.detail) if ended_well and entry.detail else None,
         error=entry.error,
     )
+    return with_history(record, "\n".join(entry.history))

@@ -114,7 +114,9 @@ class QueueState(QueueStore):
     def holds(self, claimed: ClaimedJob) -> bool:
         """Whether the lease is still that of the claim."""
         entry = self.entries.get(claimed.id)
-        return entry is not None and entry.token == claimed.token
+        if entry is None or entry.state is not JobState.RUNNING:
+            return False
+        return entry.token == claimed.token
 
     def settle(self, found: Settlement) -> bool:
         """End an attempt; False if the lease is not that token's any more."""
@@ -125,10 +127,15 @@ class QueueState(QueueStore):
         kind, detail = found.outcome.kind, found.outcome.detail
         delay_ms = found.outcome.delay // _MS
         gives_back = kind in (OutcomeKind.RETRY, OutcomeKind.RELEASE, OutcomeKind.LOSS)
-        if kind is OutcomeKind.CANCELLED or (entry.cancel and gives_back):
+        cancelled = kind is OutcomeKind.CANCELLED or (entry.cancel and gives_back)
+        if kind is not OutcomeKind.COMPLETE:
+            letter = OutcomeKind.CANCELLED if cancelled else kind
+            entry.note_end(letter.value, self.now, found.outcome.cause)
+        if cancelled:
             self._finish(entry, JobState.CANCELLED, b"")
         elif kind is OutcomeKind.COMPLETE:
             self._finish(entry, JobState.SUCCEEDED, detail)
+            entry.token = found.token
         elif kind is OutcomeKind.BURY:
             self._finish(entry, JobState.DEAD, detail)
         elif kind is OutcomeKind.RETRY:
@@ -258,6 +265,7 @@ class QueueState(QueueStore):
         buried = 0
         for entry in expired:
             self.counters["reaped"] += 1
+            entry.note_end("e", self.now, "the lease expired")
             if entry.cancel:
                 self._finish(entry, JobState.CANCELLED, b"")
             else:

@@ -154,7 +154,7 @@ class RedisBroker(RedisLeading, RedisReadouts):
             keep_count=limits.keep_count,
             batch=BATCH,
             succeeded=len(succeeded),
-            settled=len(settled) // 5,
+            settled=len(settled) // 6,
             served=len(request.served),
         )
         if reply[0] == b"stale":
@@ -243,5 +243,6 @@ def _sorted_by_end(
         if kind in _DEADLY:
             extra = JobError.decode(outcome.detail).fingerprint
         others.add(found.id)  # of two ends of one job the first one counts
-        settled += (found.id, found.token, kind.value, extra, outcome.detail)
+        detail = b"" if kind is OutcomeKind.RELEASE else outcome.detail
+        settled += (found.id, found.token, kind.value, extra, detail, outcome.cause)
     return succeeded, settled

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from tidework.broker.history import with_history
 from tidework.clock import from_ms
 from tidework.errors import BrokerError
 from tidework.model.backlog import ErrorGroup, JobRecord, Pause, QueueLoad, QueueStats
@@ -16,10 +17,6 @@ from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import ClaimedJob, ExchangeReply
 from tidework.model.outcome import JobError
-
-
-_FIRST_DELIVERY = (1, 1, 0, 0)
-"""Attempt, deliveries, losses, releases where exchange.lua leaves them out."""
 
 
 @contextmanager
@@ -70,12 +67,7 @@ def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
     """See exchange.lua."""
     _, due, ready, documents, refused, claimed, draining, paused = reply
     return ExchangeReply(
-        claimed=tuple(
-            ClaimedJob(
-                job_id.decode(), token, *(counts or _FIRST_DELIVERY), split_body(stored)[1]
-            )
-            for job_id, stored, *counts in claimed
-        ),
+        claimed=tuple(_read_claimed(token, *found) for found in claimed),
         refused=tuple(raw.decode() for raw in refused),
         next_due=read_wait(due),
         backlog=ready,
@@ -83,6 +75,20 @@ def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
         draining=bool(draining),
         paused=bool(paused),
     )
+
+
+def _read_claimed(
+    token: str,
+    job_id: bytes,
+    stored: bytes,
+    attempt: int = 1,
+    deliveries: int = 1,
+    losses: int = 0,
+    releases: int = 0,
+) -> ClaimedJob:
+    """The numbers are left out at a first delivery."""
+    body = split_body(stored)[1]
+    return ClaimedJob(job_id.decode(), token, attempt, deliveries, losses, releases, body)
 
 
 def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
@@ -104,7 +110,7 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
     task, body = split_body(stored)
     state = JobState(name.decode())
     ended_well = state is JobState.SUCCEEDED
-    return JobRecord(
+    record = JobRecord(
         id=job_id,
         task=task,
         state=state,
@@ -124,6 +130,7 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
         result=json.loads(detail) if ended_well and detail else None,
         error=JobError.decode(detail) if detail and not ended_well else None,
     )
+    return with_history(record, reply[15].decode())
 
 
 def read_stats(reply: Sequence[Any]) -> QueueStats:

@@ -11,7 +11,7 @@ import click
 
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
 from tidework.errors import EnvelopeError
-from tidework.model.backlog import JobRecord
+from tidework.model.backlog import Delivery, JobRecord
 from tidework.model.identity import new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Job, decode_job
 from tidework.model.unique import OnConflict, Unique
@@ -99,10 +99,13 @@ def get_job(
     if output == "json":
         click.echo(json.dumps(found, indent=2, default=str))
         return
+    found.pop("history", None)
     width = max(len(name) for name in found)
     for name, value in found.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         click.echo(f"{name:<{width}}  {text}")
+    for number, delivery in enumerate(record.history):
+        click.echo(f"{'' if number else 'history':<{width}}  {_told(delivery)}")
 
 
 @job.command("cancel")
@@ -155,4 +158,25 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         found["error"] = f"{error.type}: {error.message} (cause: {error.cause})"
         found["fingerprint"] = error.fingerprint
         found["trace"] = error.trace or None
+    found["history"] = [_delivery(each) for each in record.history] or None
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _delivery(found: Delivery) -> dict[str, Any]:
+    return {
+        "attempt": found.attempt,
+        "end": found.end.value,
+        "claimed_at": _moment(found.claimed_at),
+        "ended_at": _moment(found.ended_at),
+        "worker": found.worker,
+        "cause": found.cause or None,
+    }
+
+
+def _told(found: Delivery) -> str:
+    """One line for people."""
+    seconds = (found.ended_at - found.claimed_at).total_seconds() if found.ended_at else None
+    took = "" if seconds is None else f" after {seconds:.3f} s"
+    cause = f" ({found.cause})" if found.cause else ""
+    moment = _moment(found.claimed_at)
+    return f"{moment}  attempt {found.attempt}  {found.end.value}{took}  {found.worker}{cause}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from tidework.errors import ConfigurationError
@@ -77,10 +78,11 @@ class JobRecord:
     body:    the envelope as enqueued (raw bytes of a document that did not validate)
     task:    '' for a document that did not validate
     unique:  its unique key, '' without one
-    worker:  incarnation that runs it, '' when none does
+    worker:  incarnation that runs it, or ran it with success; '' when none does
     changed_at: of its state's last change, None if it has waited since its enqueue
     result:  JSON value of a succeeded job (None also if nothing was kept)
     error:   of the last failed attempt or loss
+    history: its deliveries, oldest first; of very many the newest
     """
 
     id: str
@@ -101,6 +103,32 @@ class JobRecord:
     unique: str
     result: Any
     error: JobError | None
+    history: tuple[Delivery, ...] = ()
+
+
+class DeliveryEnd(StrEnum):
+    """What became of a delivery."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    RETRY = "retry"
+    RELEASE = "release"
+    LOSS = "loss"
+    EXPIRED = "expired"
+    BURY = "bury"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One claim of a job. ``ended_at`` is None while it runs; ``cause`` is one line of text."""
+
+    attempt: int
+    end: DeliveryEnd
+    claimed_at: datetime
+    ended_at: datetime | None
+    worker: str
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)

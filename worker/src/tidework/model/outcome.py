@@ -1,7 +1,8 @@
 """How an attempt ends: complete, retry, release, bury; and a loss, when nobody could say.
 
 An Outcome is a value that travels from the slot to the exchange script. ``detail`` is JSON bytes:
-the result of a complete, else an error document ``{"type", "message", "trace", "cause"}``.
+the result of a complete, else an error document ``{"type", "message", "trace", "cause"}``; of a
+release its reason in words.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 ERROR_TEXT_LIMIT = 16_384
+CAUSE_LIMIT = 200
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
 _OF_SCRIPTS = frozenset({"lost", "unique"})
 _FRAME = re.compile(r'File "(?:[^"]*/)?([^"/]+)", line \d+, in (\S+)')
@@ -111,9 +113,9 @@ class Outcome:
         return cls(OutcomeKind.RETRY, error.encode(), delay)
 
     @classmethod
-    def release(cls, delay: timedelta = timedelta(0)) -> Outcome:
+    def release(cls, delay: timedelta = timedelta(0), reason: str = "") -> Outcome:
         """Given back uncounted."""
-        return cls(OutcomeKind.RELEASE, b"", delay)
+        return cls(OutcomeKind.RELEASE, reason.encode(), delay)
 
     @classmethod
     def bury(cls, error: JobError) -> Outcome:
@@ -129,3 +131,17 @@ class Outcome:
     def cancelled(cls) -> Outcome:
         """Stopped because its cancellation was requested."""
         return cls(OutcomeKind.CANCELLED)
+
+    @property
+    def cause(self) -> str:
+        """Why the attempt ended so, in one line for the history of its job; empty for a success."""
+        if self.kind in (OutcomeKind.COMPLETE, OutcomeKind.CANCELLED):
+            return ""
+        if self.kind is OutcomeKind.RELEASE:
+            return _one_line(self.detail.decode())
+        error = JobError.decode(self.detail)
+        return _one_line(f"{error.cause}: {error.type}: {error.message}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[:CAUSE_LIMIT].split())

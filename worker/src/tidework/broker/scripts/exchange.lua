@@ -3,8 +3,8 @@
 -- keys: replies seen services jobs draining
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
---       or, of a dead job, its error's fingerprint, detail); then served x (task, count, ms)
--- uses: now reads writes record waiting documents unique index finish guard due prune oldest
+--       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
+-- uses: now reads writes record waiting documents unique index history finish guard due prune oldest
 -- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, task + zero
 -- byte + body, then unless this is its first delivery: attempt, deliveries, losses, releases),
 -- 1 if cordoned, 1 if paused} or {'stale', last sequence}.
@@ -64,7 +64,7 @@ local function release(id, r, delay_ms)
   wait_again(id, r, delay_ms > 0 and now + delay_ms or r.available)
 end
 
-local function settle(id, token, kind, extra, detail)
+local function settle(id, token, kind, extra, detail, cause)
   local packed = stored(K.records, id)
   local r = packed and unpack_record(packed)
   if not r or r.state ~= RUNNING or r.token ~= token then
@@ -72,11 +72,14 @@ local function settle(id, token, kind, extra, detail)
     refused[#refused + 1] = id
     return
   end
-  drop_lease(id, r)
   local gives_back = kind == 'r' or kind == 'l' or kind == 'x'
-  if kind == 'n' or (r.cancel == 1 and gives_back) then
+  local cancelled = kind == 'n' or (r.cancel == 1 and gives_back)
+  if kind ~= 'c' then note_end(id, r, cancelled and 'n' or kind, cause) end
+  drop_lease(id, r)
+  if cancelled then
     finish(id, r, CANCELLED, '')
   elseif kind == 'c' then
+    r.token = token -- tells whose success it was
     finish(id, r, SUCCEEDED, detail)
   elseif kind == 'b' then
     finish(id, r, DEAD, detail, extra)
@@ -102,7 +105,7 @@ local function success_of(packed)
     found = false
     if r.state == RUNNING and r.cron == '' and r.unique == '' then
       found = {token = r.token, repeated = r.deliveries > 1}
-      r.state, r.changed, r.token = SUCCEEDED, now, ''
+      r.state, r.changed = SUCCEEDED, now
       found.packed = pack_record(r)
     end
     successes[packed] = found
@@ -126,7 +129,7 @@ local function succeed(token, first, last)
       if success.repeated then repeated[#repeated + 1] = id end
       read[id] = success.packed
     else
-      settle(id, token, 'c', '', '')
+      settle(id, token, 'c', '', '', '')
     end
   end
   send('ZREM', K.leases, ids)
@@ -247,7 +250,7 @@ local function settle_all()
     at = first + tonumber(ARGV[at + 1])
     for i = first, at - 1 do ids[#ids + 1] = ARGV[i] end
   end
-  for i = at, at + 5 * tonumber(A.settled) - 1, 5 do ids[#ids + 1] = ARGV[i] end
+  for i = at, at + 6 * tonumber(A.settled) - 1, 6 do ids[#ids + 1] = ARGV[i] end
   fetch(K.records, ids)
   at = A.rest
   for _ = 1, tonumber(A.succeeded) do
@@ -256,8 +259,8 @@ local function settle_all()
     succeed(token, first, at - 1)
   end
   for _ = 1, tonumber(A.settled) do
-    settle(unpack(ARGV, at, at + 4))
-    at = at + 5
+    settle(unpack(ARGV, at, at + 5))
+    at = at + 6
   end
   for _ = 1, tonumber(A.served) do
     note_served(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))

@@ -20,6 +20,7 @@ local function reap(limit, poison_cap)
     local r = load(id)
     local worker = worker_of(r.token)
     count('reaped')
+    note_end(id, r, 'e', 'the lease expired')
     drop_lease(id, r)
     if r.cancel == 1 then
       finish(id, r, CANCELLED, '')

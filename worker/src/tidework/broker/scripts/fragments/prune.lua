@@ -1,4 +1,4 @@
--- keys: jobs records details tombstones succeeded dead cancelled
+-- keys: jobs records details history tombstones succeeded dead cancelled
 -- Retention by time and by number, oldest end first, a bounded number per call.
 -- An id pruned within ten minutes of its end leaves a tombstone: enqueue stays idempotent.
 local TOMBSTONE_MS = 600000
@@ -11,6 +11,7 @@ local function forget(ended, id, ended_at)
   drop(K.jobs, id)
   drop(K.records, id)
   drop(K.details, id)
+  drop(K.history, id)
   if ended_at + TOMBSTONE_MS > now then place(K.tombstones, ended_at + TOMBSTONE_MS, id) end
 end
 
@@ -28,7 +29,9 @@ local function forget_succeeded(oldest, number)
   redis.call('ZREMRANGEBYRANK', K.succeeded, 0, number - 1)
   send('HDEL', K.jobs, ids)
   send('HDEL', K.records, ids)
-  if redis.call('EXISTS', K.details) == 1 then send('HDEL', K.details, ids) end
+  for _, key in ipairs({K.details, K.history}) do
+    if redis.call('EXISTS', key) == 1 then send('HDEL', key, ids) end
+  end
   send('ZADD', K.tombstones, tombs)
 end
 
