@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.cron_walker import MINUTE, Minutes, Plain
 from tidework.errors import ScheduleError
+from tidework.model.composed import AnyOf, Without
 from tidework.model.cron import CronSchedule, DstPolicy, parse_cron
+from tidework.model.exclusion import parse_exclusions
 
 # zone -> days (UTC) around which its clock jumps
 CHANGES = {
@@ -49,7 +52,18 @@ EXPRESSIONS = [
     "? 0 * * *",
     "45 * * * *",
     "*/31 * * * *",
+    "15 30 2 * * *",
+    "*/20 30,59 1-3 * * ?",
+    "0,45 0 0 30 * 5L",
+    "*/30 * 2 * * *",
+    "30 2 L,LW * *",
+    "0 0 L-1 * 5#5",
+    "30 1 31W,15W,1W * *",
 ]
+
+
+# The fifth Monday of February, say, comes again after 28 years, and after 40 around 2100.
+YEARS = 41
 
 
 @lru_cache(maxsize=64)
@@ -98,8 +112,20 @@ def element(low: int, high: int) -> st.SearchStrategy[str]:
     return st.one_of(value.map(str), plain, st.builds("{}/{}".format, plain, step))
 
 
-def field(low: int, high: int) -> st.SearchStrategy[str]:
-    return st.lists(element(low, high), min_size=1, max_size=3).map(",".join)
+def field(low: int, high: int, special: st.SearchStrategy[str] | None = None) -> Fields:
+    each = element(low, high) if special is None else element(low, high) | special
+    return st.lists(each, min_size=1, max_size=3).map(",".join)
+
+
+Fields = st.SearchStrategy[str]
+special_days = st.one_of(
+    st.integers(1, 30).map("L-{}".format),
+    st.integers(1, 31).map("{}W".format),
+    st.sampled_from(["L", "LW"]),
+)
+special_weekdays = st.integers(0, 6).flatmap(
+    lambda day: st.sampled_from([f"{day}L", *(f"{day}#{number}" for number in range(1, 6))])
+)
 
 
 @st.composite
@@ -110,11 +136,12 @@ def expressions(draw: st.DrawFn) -> str:
     fields = (
         field(0, 59),
         hours,
-        star | star | field(1, 31),
+        star | star | field(1, 31, special_days),
         star | star | field(1, 12),
-        star | star | field(0, 6),
+        star | star | field(0, 6, special_weekdays),
     )
-    return " ".join(draw(each) for each in fields)
+    seconds = f"{draw(field(0, 59))} " if draw(st.integers(0, 3)) == 0 else ""
+    return seconds + " ".join(draw(each) for each in fields)
 
 
 def parsed(expression: str, zone: str, dst: DstPolicy) -> CronSchedule | None:
@@ -127,18 +154,38 @@ def parsed(expression: str, zone: str, dst: DstPolicy) -> CronSchedule | None:
         return None
 
 
-@settings(max_examples=120)
-@given(
+around_a_change = given(
     window=st.sampled_from(WINDOWS),
     expression=expressions(),
     dst=st.sampled_from(DstPolicy),
     lead=st.one_of(st.integers(-150, 150), st.integers(-1440, 1440)),
     late=st.timedeltas(timedelta(0), timedelta(minutes=2)),
 )
+
+
+@pytest.mark.thorough
+@settings(max_examples=120)
+@around_a_change
 def test_any_expression_around_a_change(
     window: tuple[str, str], expression: str, dst: DstPolicy, lead: int, late: timedelta
 ) -> None:
     """Forwards and backwards from any instant, most of them within hours of the jump."""
+    check_around_a_change(window, expression, dst, lead * MINUTE + late)
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+@settings(max_examples=1200)
+@around_a_change
+def test_any_expression_around_a_change_at_length(
+    window: tuple[str, str], expression: str, dst: DstPolicy, lead: int, late: timedelta
+) -> None:
+    check_around_a_change(window, expression, dst, lead * MINUTE + late)
+
+
+def check_around_a_change(
+    window: tuple[str, str], expression: str, dst: DstPolicy, lead: timedelta
+) -> None:
     zone, day = window
     minutes = minutes_around(zone, day)
     expected = minutes.fires(expression, once=dst is DstPolicy.ONCE)
@@ -146,13 +193,49 @@ def test_any_expression_around_a_change(
     if schedule is None:
         assert expected == []
         return
-    moment = jump_of(minutes) + lead * MINUTE + late
+    moment = max(minutes.start, jump_of(minutes) + lead)
     later = [fire for fire in expected if fire > moment]
     assert schedule.between(moment, minutes.end, limit=60) == later[:60]
     last = max((fire for fire in expected if fire <= moment), default=None)
     assert schedule.latest(moment, minutes.start) == last
 
 
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+@settings(max_examples=600)
+@given(
+    window=st.sampled_from(WINDOWS),
+    expressions=st.lists(expressions(), min_size=1, max_size=2),
+    dst=st.sampled_from(DstPolicy),
+    lead=st.integers(-1440, 1440),
+)
+def test_lists_without_a_day_around_a_change_at_length(
+    window: tuple[str, str], expressions: list[str], dst: DstPolicy, lead: int
+) -> None:
+    """Two schedules as one, less the fires on the day of the change: forwards and backwards."""
+    zone, day = window
+    minutes = minutes_around(zone, day)
+    info = ZoneInfo(zone)
+    excluded = jump_of(minutes).astimezone(info).date()
+    parsed_ones = [parsed(each, zone, dst) for each in expressions]
+    schedules = tuple(each for each in parsed_ones if each is not None)
+    fires = {
+        fire
+        for each in expressions
+        for fire in minutes.fires(each, once=dst is DstPolicy.ONCE)
+        if fire.astimezone(info).date() != excluded
+    }
+    schedule = Without(AnyOf(schedules), parse_exclusions([excluded.isoformat()]), zone)
+    moment = max(minutes.start, jump_of(minutes) + lead * MINUTE)
+    later = sorted(fire for fire in fires if fire > moment)
+    assert schedule.between(moment, minutes.end, limit=90) == later[:90]
+    following = schedule.next(moment)
+    assert following == later[0] if later else following is None or following > minutes.end
+    last = max((fire for fire in fires if fire <= moment), default=None)
+    assert schedule.latest(moment, minutes.start) == last
+
+
+@pytest.mark.thorough
 @settings(max_examples=100)
 @given(expression=expressions(), start=st.datetimes(datetime(1999, 1, 1), datetime(2099, 1, 1)))  # noqa: DTZ001
 def test_any_expression_over_the_years(expression: str, start: datetime) -> None:
@@ -161,10 +244,12 @@ def test_any_expression_over_the_years(expression: str, start: datetime) -> None
     moment = start.replace(tzinfo=UTC, microsecond=0)
     plain = Plain(expression)
     midnight = moment.replace(hour=0, minute=0, second=0)
-    last_minute = timedelta(hours=max(plain.hours), minutes=max(plain.minutes))
-    first_minute = timedelta(hours=min(plain.hours), minutes=min(plain.minutes))
-    forward = (midnight + timedelta(days=number) for number in range(1, 8 * 366 + 2))
-    backward = (midnight - timedelta(days=number) for number in range(1, 8 * 366 + 2))
+    first, last = (
+        timedelta(hours=end(plain.hours), minutes=end(plain.minutes), seconds=end(plain.seconds))
+        for end in (min, max)
+    )
+    forward = (midnight + timedelta(days=number) for number in range(1, YEARS * 366))
+    backward = (midnight - timedelta(days=number) for number in range(1, YEARS * 366))
     next_day = next((day for day in forward if plain.matches_day(day)), None)
     last_day = next((day for day in backward if plain.matches_day(day)), None)
     if schedule is None:
@@ -173,7 +258,6 @@ def test_any_expression_over_the_years(expression: str, start: datetime) -> None
     assert next_day is not None
     assert last_day is not None
     tomorrow = midnight + timedelta(days=1)
-    assert schedule.next(tomorrow - MINUTE) == next_day + first_minute
-    assert schedule.latest(midnight - timedelta(seconds=1), midnight - timedelta(days=9 * 366)) == (
-        last_day + last_minute
-    )
+    assert schedule.next(tomorrow - timedelta(seconds=1)) == next_day + first
+    before = midnight - timedelta(seconds=1)
+    assert schedule.latest(before, midnight - timedelta(days=YEARS * 366)) == last_day + last

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidework.errors import ScheduleError
+from tidework.model.composed import AnyOf, Without
 from tidework.model.cron import DstPolicy, Every, Schedule, parse_cron
 from tidework.model.cron_zone import FIRST, LAST, _packaged_names
+from tidework.model.exclusion import parse_exclusions
 
-ALPHABET = "0123456789*?,-/ @#~LWHRTZ=monjaeuvry+_\t\n\u00a0\u0661\U0001f552"
+ALPHABET = "0123456789*?,-/ @#~()LWHRTZ=monjaeuvry+_\t\n\u00a0\u0661\U0001f552"
 
 instants = st.datetimes(datetime(1901, 1, 1), datetime(8990, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 some_years = st.timedeltas(timedelta(0), timedelta(days=3 * 366))
@@ -38,7 +40,29 @@ everies = st.builds(
     st.integers(1, 10**9),
     instants,
 )
-schedules: st.SearchStrategy[Schedule] = st.one_of(crons, crons, everies)
+beyond_kubernetes = st.builds(
+    lambda fields, zone: parse_cron(" ".join(fields), time_zone=zone),
+    st.tuples(
+        one_of("0", "30", "*/20", "*"),
+        one_of("*", "*/7", "30", "0,59"),
+        one_of("*", "*/5", "0", "1-3"),
+        one_of("L", "1,L-2", "LW", "1W,31W", "?", "15"),
+        one_of("*", "*", "2,3"),
+        one_of("*", "*", "5L", "1#1,3#3", "0,5#2"),
+    ),
+    st.sampled_from(sorted(_packaged_names())),
+)
+excluded = st.lists(
+    one_of("12-24..01-06", "05-01", "02-29", "2026-01-01..2031-12-31", "2030-03-01"), max_size=3
+).map(parse_exclusions)
+simple: st.SearchStrategy[Schedule] = st.one_of(crons, crons, everies, beyond_kubernetes)
+composed: st.SearchStrategy[Schedule] = st.one_of(
+    st.lists(simple, min_size=1, max_size=3).map(lambda each: AnyOf(tuple(each))),
+    st.builds(
+        Without, st.one_of(crons, beyond_kubernetes), excluded, one_of("UTC", "Asia/Tokyo")
+    ).filter(lambda left: left.next(datetime(2000, 1, 1, tzinfo=UTC)) is not None),
+)
+schedules: st.SearchStrategy[Schedule] = st.one_of(simple, simple, composed)
 
 
 @settings(max_examples=150)
@@ -93,7 +117,13 @@ def test_next_is_monotone(schedule: Schedule, one: datetime, two: datetime) -> N
 
 almost = st.builds(
     lambda text, at, cut, piece: text[:at] + piece + text[at + cut :],
-    one_of("*/15 0-6,22 1,15 JAN-mar MON", "0 0 29 2 ?", "5/20 * * * 0-6/2", "@midnight"),
+    one_of(
+        "*/15 0-6,22 1,15 JAN-mar MON",
+        "0 0 29 2 ?",
+        "5/20 * * * 0-6/2",
+        "@midnight",
+        "*/9 H(0-29)/5 H L-3,15W * 5#2",
+    ),
     st.integers(0, 28),
     st.integers(0, 3),
     st.text(ALPHABET, max_size=3),
@@ -106,7 +136,7 @@ def test_any_text_is_refused_with_a_place_or_fires(text: str) -> None:
     refused: ScheduleError | None = None
     schedule: Schedule | None = None
     try:
-        schedule = parse_cron(text)
+        schedule = parse_cron(text, spread="shop/nightly")
     except ScheduleError as error:
         refused = error
     if refused is not None:

@@ -1,12 +1,15 @@
 """Cron by brute force: look at every minute. The tests' reference, sharing no code with the engine.
 
 Written from the rules in words: a schedule follows the clock, firing whenever the wall clock
-matches; under ``Once`` a fixed-time schedule fires once for each wall minute that it names, right
-after the gap if that minute is skipped, in the first pass if it comes twice.
+matches; under ``Once`` a fixed-time schedule fires once for each wall time that it names, right
+after the gap if that time is skipped, in the first pass if it comes twice. Clocks here jump from
+one whole minute to another, so that the seconds of a minute share its fate.
 """
 
 from __future__ import annotations
 
+import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -16,6 +19,8 @@ MINUTE = timedelta(minutes=1)
 
 # Longer than any overlap in the tests: who starts to walk that much earlier knows what was shown.
 RUN_UP = timedelta(days=1)
+
+SPECIAL = re.compile("[LW#]")
 
 BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 
@@ -65,25 +70,33 @@ class Minutes:
         ]
 
     def fires(self, expression: str, *, once: bool) -> list[datetime]:
-        """The fires in (start, end] of five fields of digits, ``*``, ``?``, ``-``, ``/``, ``,``."""
+        """The fires in (start, end] of an expression as Plain reads it."""
         plain = Plain(expression)
         if once and plain.fixed_time:
-            fires = [m.instant for m in self.minutes if any(map(plain.matches, m.first_due))]
+            fires = {fire for minute in self.minutes for fire in plain.fires_once(minute)}
         else:
-            fires = [m.instant for m in self.minutes if plain.matches(m.wall)]
-        return [fire for fire in fires if self.start < fire <= self.end]
+            shown = (minute for minute in self.minutes if plain.matches(minute.wall))
+            fires = {fire for minute in shown for fire in plain.within(minute.instant)}
+        return sorted(fire for fire in fires if self.start < fire <= self.end)
 
 
 class Plain:
-    """A cron expression, read in the plainest way."""
+    """A cron expression, read in the plainest way: five or six fields of digits, ``*``, ``?``,
+    ``-``, ``/``, ``,``, and the days ``L``, ``L-3``, ``LW``, ``15W``, ``5#2``, ``5L``."""
 
     def __init__(self, expression: str) -> None:
         fields = expression.split()
+        self.seconds = self._values(fields[0], 0, 59) if len(fields) == 6 else {0}
+        fields = fields[-5:]
         minutes, hours, days, months, weekdays = (
             self._values(field, *bounds) for field, bounds in zip(fields, BOUNDS, strict=True)
         )
         self.minutes, self.hours, self.days = minutes, hours, days
         self.months, self.weekdays = months, weekdays
+        self.special_days, self.special_weekdays = (
+            [element for element in field.split(",") if SPECIAL.search(element)]
+            for field in (fields[2], fields[4])
+        )
         self.day_and = any(
             element in ("*", "?", "*/1", "?/1")
             for field in (fields[2], fields[4])
@@ -91,10 +104,22 @@ class Plain:
         )
         self.fixed_time = not any(mark in field for field in fields[:2] for mark in "*?")
 
+    def within(self, minute: datetime) -> list[datetime]:
+        return [minute + timedelta(seconds=second) for second in self.seconds]
+
+    def fires_once(self, shown: Shown) -> list[datetime]:
+        fires = []
+        for due in shown.first_due:
+            if self.matches(due):
+                fires += self.within(shown.instant) if due == shown.wall else [shown.instant]
+        return fires
+
     @staticmethod
     def _values(field: str, low: int, high: int) -> set[int]:
         values: set[int] = set()
         for element in field.split(","):
+            if SPECIAL.search(element):
+                continue
             span, slash, step = element.partition("/")
             first, hyphen, last = span.partition("-")
             if first in "*?":
@@ -111,6 +136,26 @@ class Plain:
     def matches_day(self, wall: datetime) -> bool:
         if wall.month not in self.months:
             return False
-        day = wall.day in self.days
-        weekday = wall.isoweekday() % 7 in self.weekdays
+        day = wall.day in self.days or any(is_special_day(wall, e) for e in self.special_days)
+        weekday = wall.isoweekday() % 7 in self.weekdays or any(
+            is_special_weekday(wall, element) for element in self.special_weekdays
+        )
         return (day and weekday) if self.day_and else (day or weekday)
+
+
+def is_special_day(wall: datetime, element: str) -> bool:
+    length = monthrange(wall.year, wall.month)[1]
+    if not element.endswith("W"):
+        return wall.day == length - int(element.removeprefix("L").removeprefix("-") or 0)
+    wanted = length if element == "LW" else int(element[:-1])
+    days = range(1, length + 1)
+    working = [day for day in days if wall.replace(day=day).isoweekday() <= 5]
+    return wanted <= length and wall.day == min(working, key=lambda day: abs(day - wanted))
+
+
+def is_special_weekday(wall: datetime, element: str) -> bool:
+    if wall.isoweekday() % 7 != int(element[0]):
+        return False
+    if element.endswith("L"):
+        return wall.day + 7 > monthrange(wall.year, wall.month)[1]
+    return (wall.day + 6) // 7 == int(element[2:])

@@ -44,14 +44,14 @@ def queue(**spec: Any) -> TaskQueue:
     return parsed
 
 
-def crontask(**spec: Any) -> CronTask:
+def crontask(*, name: str = "nightly", **spec: Any) -> CronTask:
     """A CronTask with these fields, as documents write them; every 5 m unless they say when."""
-    when = {} if {"schedule", "every"} & spec.keys() else {"every": "5m"}
+    when = {} if {"schedule", "schedules", "every", "at"} & spec.keys() else {"every": "5m"}
     parsed = parse_document(
         {
             "apiVersion": VERSION,
             "kind": "CronTask",
-            "metadata": {"name": "nightly"},
+            "metadata": {"name": name},
             "spec": {"queue": "emails", "task": "send"} | when | spec,
         }
     )

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.documents import crontask
-from tidework.manifests import CatchUp, ManifestErrors
+from tidework.manifests import CatchUp, CronTask, ManifestErrors
+from tidework.manifests.timing import summary_of
 from tidework.model.cron import DstPolicy, Every, parse_cron
 from tidework.model.fire import ConcurrencyPolicy
 from tidework.model.identity import QueueName
@@ -83,7 +84,7 @@ def test_what_is_no_interval_is_refused(text: str) -> None:
     with pytest.raises(ManifestErrors) as caught:
         crontask(every=text)
 
-    assert f"spec.every: {text!r} is no interval; write it as 90s" in str(caught.value)
+    assert f"spec.every: {text!r}: is no interval; write it as 90s" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["0s", "0d0h", "3651d", "99999999999999999999d"])
@@ -99,6 +100,67 @@ def test_an_interval_counts_from_the_start_time() -> None:
     assert schedule.next(after) == datetime(2030, 1, 31, 9, 7, 8, tzinfo=UTC)
 
 
+def fires(document: CronTask, after: str, count: int) -> list[str]:
+    """The next fires, in UTC, from an instant in UTC on."""
+    schedule = document.to_schedule()
+    moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
+    found = schedule.between(moment, datetime(2100, 1, 1, tzinfo=UTC), count)
+    return [f"{fire:%Y-%m-%d %H:%M:%S}" for fire in found]
+
+
+def test_a_phase_shifts_an_interval_from_wherever_it_counts() -> None:
+    plain = crontask(every="1h", phase="15m")
+    assert fires(plain, "2030-01-31T06:00:00", 2) == ["2030-01-31 06:15:00", "2030-01-31 07:15:00"]
+    from_start = crontask(every="1h", phase="15m", startTime="2030-01-31T06:07:08Z")
+    assert fires(from_start, "2030-01-31T06:10:00", 1) == ["2030-01-31 06:22:08"]
+
+
+def test_h_spreads_by_namespace_and_name() -> None:
+    spread = {
+        fires(crontask(name=f"task-{number}", **fields), "2030-01-31T06:00:00", 1)[0]
+        for number in range(20)
+        for fields in ({"every": "1h", "phase": "H"}, {"schedule": "H * * * *"})
+    }
+    assert len(spread) > 20
+    assert crontask(every="1h", phase="H") == crontask(every="1h", phase="H")
+
+
+def test_several_schedules_fire_once_where_they_meet() -> None:
+    task = crontask(schedules=["0 6 * * *", "0 */3 * * 4", "@monthly"])
+    assert fires(task, "2030-01-31T00:00:00", 4) == [
+        "2030-01-31 03:00:00",
+        "2030-01-31 06:00:00",
+        "2030-01-31 09:00:00",
+        "2030-01-31 12:00:00",
+    ]
+
+
+def test_an_instant_fires_once() -> None:
+    task = crontask(at="2030-01-31T06:00:00+01:00")
+    assert fires(task, "2026-01-01T00:00:00", 3) == ["2030-01-31 05:00:00"]
+    assert fires(task, "2030-01-31T05:00:00", 3) == []
+
+
+def test_excluded_days_are_those_of_the_zone() -> None:
+    task = crontask(every="12h", timeZone="Asia/Shanghai", exclude=["10-01..10-07"])
+    assert fires(task, "2030-09-30T00:00:00", 2) == ["2030-09-30 12:00:00", "2030-10-08 00:00:00"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"schedule": "0 6 * * *"}, "0 6 * * *"),
+        ({"schedules": ["0 6 * * *", "@hourly"]}, "0 6 * * *; @hourly"),
+        ({"every": "90s"}, "every 90s"),
+        ({"every": "90s", "phase": "H"}, "every 90s phase H"),
+        ({"at": "2030-01-31T06:00:00Z"}, "at 2030-01-31T06:00:00Z"),
+        ({"schedule": "@daily", "exclude": ["12-25"]}, "@daily (not on 1 excluded)"),
+    ],
+)
+def test_a_summary_for_lists(fields: dict[str, Any], text: str) -> None:
+    assert summary_of(fields) == text
+
+
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
@@ -111,11 +173,39 @@ def test_an_interval_counts_from_the_start_time() -> None:
         ({"schedule": "* * * * *", "timeZone": "Local"}, "spec.timeZone: 'Local'"),
         (
             {"schedule": "* * * * *", "every": "5m"},
-            "spec.every: schedule is given too; keep exactly one of them",
+            "spec.schedule: schedule and every are given; keep exactly one of them",
         ),
-        ({"schedule": None}, "spec.schedule: is required, or every: give exactly one"),
+        (
+            {"schedule": None},
+            "spec.schedule: is required, or schedules, every or at: give exactly one",
+        ),
         ({"every": 90}, "spec.every: has to be text, not 90"),
-        ({"timeZone": "Europe/Berlin"}, "spec.timeZone: an interval counts seconds"),
+        ({"timeZone": "Europe/Berlin"}, "spec.timeZone: every and at have no zone"),
+        ({"schedules": []}, "spec.schedules: needs 1 or more entries"),
+        ({"schedules": ["0 6 * * *"] * 21}, "spec.schedules: may have 20 entries at most"),
+        (
+            {"schedules": ["0 6 * * *", "0 25 * * *"]},
+            "spec.schedules[1]: '0 25 * * *' at position 2: 25 is out of range",
+        ),
+        ({"schedule": "0 0 H(30-31) 2 *"}, "spec.schedule: '0 0 H(30-31) 2 *' at position 4: no"),
+        ({"every": "5m", "phase": "5m"}, "spec.phase: '5m': the phase reaches the next fire"),
+        ({"every": "5m", "phase": "-1s"}, "spec.phase: '-1s': is no interval"),
+        ({"every": "5m", "phase": ""}, "spec.phase: '': is no interval"),
+        ({"schedule": "* * * * *", "phase": "5m"}, "spec.phase: shifts an interval; remove it"),
+        ({"at": "2030-01-31"}, "spec.at: has to be a time"),
+        ({"at": "2030-01-31T06:00:00"}, "spec.at: has to be a time with its zone"),
+        ({"at": "2030-01-31T06:00:00.5Z"}, "spec.at: has a fraction of a second"),
+        (
+            {"at": "2030-01-31T06:00:00Z", "exclude": ["12-25"]},
+            "spec.exclude: an instant (at) has no days to leave out",
+        ),
+        ({"every": "5m", "exclude": ["25.12."]}, "spec.exclude[0]: '25.12.' is refused: write"),
+        ({"every": "5m", "exclude": ["02-30"]}, "spec.exclude[0]: '02-30': there is no such day"),
+        (
+            {"schedule": "0 0 25 12 *", "exclude": ["12-24..12-26"]},
+            "spec.exclude: '12-24..12-26': every fire falls on an excluded day",
+        ),
+        ({"every": "1h", "exclude": ["03-01..02-29"]}, "every day of the year is excluded"),
         ({"concurrencyPolicy": "forbid"}, "has to be 'Allow', 'Forbid' or 'Replace'"),
         ({"catchUp": "latest"}, "has to be 'Latest', 'All' or 'None', not \"latest\""),
         ({"dst": "once"}, "spec.dst: has to be 'Once' or 'Clock', not \"once\""),
@@ -156,4 +246,4 @@ def test_faults_between_fields_are_told_together() -> None:
         )
 
     fields = [error.field for error in caught.value.errors]
-    assert fields == ["spec.every", "spec.timeZone", "spec.endTime"]
+    assert fields == ["spec.schedule", "spec.timeZone", "spec.endTime"]

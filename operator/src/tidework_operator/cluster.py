@@ -55,7 +55,7 @@ class Resource:
 
 
 class Kind(Enum):
-    """Every kind that the operator touches."""
+    """Every kind that the operator touches, and one that the plugin reads."""
 
     TASK_QUEUE = Resource("apis/tidework.dev/v1alpha1", "taskqueues", "TaskQueue")
     CRON_TASK = Resource("apis/tidework.dev/v1alpha1", "crontasks", "CronTask")
@@ -66,7 +66,12 @@ class Kind(Enum):
     EVENT = Resource("apis/events.k8s.io/v1", "events", "Event")
     LEASE = Resource("apis/coordination.k8s.io/v1", "leases", "Lease")
     PDB = Resource("apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")
+    CRON_JOB = Resource("apis/batch/v1", "cronjobs", "CronJob")
     NETWORK_POLICY = Resource("apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
+
+
+READ_BY_PLUGIN = frozenset({Kind.CRON_JOB})
+"""Kinds that the operator itself has no rights to: whoever runs the plugin has."""
 
 
 class Cluster(Protocol):

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.cron_data import CASES, RANDOM_ROWS, Case, go_duration
+from tests.support.cron_data import CASES, DATA, RANDOM_ROWS, Case, go_duration
 from tidework.errors import ScheduleError
 from tidework.model.cron import DstPolicy, parse_cron
 from tidework.model.schedule import Every, Schedule
@@ -54,6 +54,7 @@ def mismatch(case: Case) -> str | None:
 def test_counts() -> None:
     assert len(CASES) == 402
     assert len(RANDOM_ROWS) == 2000
+    assert sum(file.stat().st_size for file in DATA.glob("*.json")) < 300_000
     assert sum(map(is_every, CASES)) == 9
     assert sum(map(is_every, RANDOM_ROWS)) == 63
     assert {case.id for case in CASES} >= REFUSED

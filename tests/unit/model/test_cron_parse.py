@@ -7,12 +7,28 @@ import pytest
 from tests.support.cron_data import INVALID, QUIRKS, Refusal
 from tidework.errors import ScheduleError
 from tidework.model.cron_parse import DESCRIPTORS, MAX_LENGTH, CronFields, parse_fields
+from tidework.model.cron_special import SpecialDay, SpecialKind
 
 # Two of the accidents are sensible, and a CronJob may carry them.
 ACCEPTED_QUIRKS = {
     "quirk-08",  # */100 in the minute: a step beyond the field leaves its first value
     "quirk-17",  # ? in every field
 }
+
+# Kubernetes refuses them; they have a meaning here: a field for seconds, and special days.
+BEYOND_KUBERNETES = {
+    "inv-004",  # * * * * * *
+    "inv-005",  # 0 0 12 * * ?
+    "inv-051",  # L
+    "inv-052",  # LW
+    "inv-053",  # 15W
+    "inv-054",  # L-3
+    "inv-056",  # 5L
+    "inv-058",  # MON#2
+    "inv-059",  # 2#2
+}
+# The same with a name to spread by.
+HASHED = {"inv-061", "inv-062"}
 
 EVERY_DAY = tuple(range(1, 32))
 EVERY_MONTH = tuple(range(1, 13))
@@ -29,10 +45,16 @@ def test_counts() -> None:
     assert len(INVALID) == 100
     assert len(QUIRKS) == 17
     assert {quirk.id for quirk in QUIRKS} > ACCEPTED_QUIRKS
+    assert {case.id for case in INVALID} > BEYOND_KUBERNETES | HASHED
 
 
 @pytest.mark.parametrize(
-    "wrong", [*INVALID, *(q for q in QUIRKS if q.id not in ACCEPTED_QUIRKS)], ids=lambda w: w.id
+    "wrong",
+    [
+        *(case for case in INVALID if case.id not in BEYOND_KUBERNETES),
+        *(quirk for quirk in QUIRKS if quirk.id not in ACCEPTED_QUIRKS),
+    ],
+    ids=lambda wrong: wrong.id,
 )
 def test_refused_with_position_and_hint(wrong: Refusal) -> None:
     error = refusal(wrong.schedule)
@@ -41,6 +63,13 @@ def test_refused_with_position_and_hint(wrong: Refusal) -> None:
     assert error.hint
     assert error.position is not None
     assert 0 <= error.position <= len(wrong.schedule)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in INVALID if case.id in BEYOND_KUBERNETES | HASHED], ids=lambda c: c.id
+)
+def test_accepted_beyond_kubernetes(case: Refusal) -> None:
+    parse_fields(case.schedule, spread="shop/nightly")
 
 
 @pytest.mark.parametrize(
@@ -63,14 +92,37 @@ def test_accepted_quirks(quirk: Refusal) -> None:
         ("0 0 1,,2 * *", 6, "remove the extra comma"),
         ("0 +5 * * *", 2, "write 5 without the sign"),
         ("0 */+5 * * *", 4, "whole number from 1"),
-        ("0 0 * * * *", 10, "seconds is not supported yet"),
+        ("0 0 * * * * *", 12, "six with the second in front; there is no field for years"),
+        ("0 0 12 1 1 ? 2030", 13, "there is no field for years"),
+        ("60 0 12 1 1 ?", 0, "the second field takes 0-59"),
+        ("0 0 12 L 1 7", 11, "write 0 or SUN for Sunday"),
         ("0 0 * *", 7, "write five fields: minute hour day-of-month month day-of-week"),
         ("0 22-2 * * *", 2, "write two, as in 22-23,0-2"),
         ("10-20-30 * * * *", 5, "a range is written 10-20"),
         ("1/2/3 * * * *", 3, "write one step"),
         ("0 0 1 1,JANUARY *", 8, "names have three letters: JAN"),
         ("0 0 MON * *", 4, "MON belongs into the day-of-week field"),
-        ("0 0 L * *", 4, "L, W, #, H, R and ~ are not supported"),
+        ("L 0 * * *", 0, "the day-of-month field takes L, L-3, LW and 15W"),
+        ("0 0 25-L * *", 7, "each alone or within a list"),
+        ("0 0 L/2 * *", 4, "each alone or within a list"),
+        ("0 0 L-31 * *", 4, "L-30 the first of a long month"),
+        ("0 0 L-0 * *", 4, "L is the last day"),
+        ("0 0 32W * *", 4, "takes 1-31"),
+        ("0 0 W * *", 4, "each alone or within a list"),
+        ("0 0 L-29 FEB *", 4, "February has at most 29 days"),
+        ("0 0 31W 4,6 *", 4, "April, June, September and November have 30"),
+        ("0 0 * * L", 8, "FRI#2 for the second Friday, FRIL for the last one"),
+        ("0 0 * * L5", 8, "FRIL for the last one"),
+        ("0 0 * * 1#6", 10, "#1 to #5"),
+        ("0 0 * * 1#0", 10, "#1 to #5"),
+        ("0 0 * * 7#1", 8, "write 0 or SUN for Sunday"),
+        ("0 0 * * FOO#1", 8, "0-6 or SUN-SAT"),
+        ("H * * * *", 0, "--name NAMESPACE/NAME"),
+        ("0 0 L-3W * *", 4, "each alone or within a list"),
+        ("R * * * *", 0, "is written H, or H(0-29)"),
+        ("0~30 * * * *", 0, "is written H, or H(0-29)"),
+        ("HH * * * *", 0, "H stands alone"),
+        ("H-5 * * * *", 0, "H stands alone"),
         ("0 0 30 FEB *", 4, "February has at most 29 days"),
         ("0 0 31 4,6,9,11 ?", 4, "April, June, September and November have 30"),
         ("@every 90s", 0, "use the field every"),
@@ -204,3 +256,81 @@ def test_all_descriptors_of_kubernetes() -> None:
 )
 def test_rare_dates_are_possible(expression: str) -> None:
     parse_fields(expression)
+
+
+@pytest.mark.parametrize(
+    ("days", "special"),
+    [
+        ("L * *", [SpecialDay(SpecialKind.BEFORE_LAST, 0)]),
+        ("l-3 * ?", [SpecialDay(SpecialKind.BEFORE_LAST, 3)]),
+        ("15W * *", [SpecialDay(SpecialKind.NEAREST, 15)]),
+        ("LW,lw * *", [SpecialDay(SpecialKind.NEAREST, 0)]),
+        ("* * FRI#2", [SpecialDay(SpecialKind.NTH, 2, 5)]),
+        ("* * fril,5#2", [SpecialDay(SpecialKind.NTH, 0, 5), SpecialDay(SpecialKind.NTH, 2, 5)]),
+        ("*,L * MON", []),  # beside a star they name nothing more
+        ("1 * *,MON#1", []),
+    ],
+)
+def test_special_days(days: str, special: list[SpecialDay]) -> None:
+    assert list(parse_fields(f"0 0 {days}").special) == special
+
+
+def test_special_days_leave_the_plain_ones_empty() -> None:
+    fields = parse_fields("0 0 L * *")
+    assert (fields.days, fields.weekdays, fields.day_or) == ((), EVERY_WEEKDAY, False)
+    fields = parse_fields("0 0 1,L * FRI#1")
+    assert (fields.days, fields.weekdays, fields.day_or) == ((1,), (), True)
+
+
+@pytest.mark.parametrize("special", ["L", "L-3", "15W", "LW"])
+def test_special_days_as_they_are_written(special: str) -> None:
+    assert [str(day) for day in parse_fields(f"0 0 {special} * *").special] == [special]
+
+
+def test_seconds() -> None:
+    assert parse_fields("0 6 * * *").seconds == (0,)
+    assert parse_fields("*/20 0 6 * * *").seconds == (0, 20, 40)
+    assert parse_fields("*/20 0 6 * * *").fixed_time  # for DST hours and minutes count
+
+
+def hashed(expression: str, spread: str) -> CronFields:
+    return parse_fields(expression, spread=spread)
+
+
+def test_h_is_the_same_for_ever() -> None:
+    """Another release that hashed otherwise would move every schedule."""
+    fields = hashed("H H H H H H", "shop/nightly")
+    found = (fields.seconds, fields.minutes, fields.hours, fields.days, fields.months)
+    assert (*found, fields.weekdays) == ((47,), (1,), (21,), (19,), (4,), (5,))
+
+
+@pytest.mark.parametrize(
+    ("field", "low", "high", "step"),
+    [
+        ("H", 0, 59, None),
+        ("H(10-29)", 10, 29, None),
+        ("H/15", 0, 59, 15),
+        ("H(0-29)/10", 0, 29, 10),
+        ("H(50-59)/45", 50, 59, 45),
+        ("H/90", 0, 59, 90),
+    ],
+)
+def test_h_spreads_within_its_bounds(field: str, low: int, high: int, step: int | None) -> None:
+    found = {hashed(f"{field} * * * *", f"shop/{number}").minutes for number in range(600)}
+    starts = {values[0] for values in found}
+    assert starts == set(range(low, low + min(step or 60, high - low + 1)))
+    for values in found:
+        assert values == tuple(range(values[0], high + 1, step) if step else values[:1])
+
+
+def test_h_as_a_day_is_one_of_every_month() -> None:
+    days = {hashed("0 0 H * *", f"shop/{number}").days[0] for number in range(600)}
+    assert days == set(range(1, 29))
+    weekdays = {hashed("0 0 * * H", f"shop/{number}").weekdays[0] for number in range(100)}
+    assert weekdays == set(range(7))
+
+
+def test_h_is_no_wildcard() -> None:
+    fields = hashed("H H(0-3) H * H", "shop/nightly")
+    assert fields.fixed_time
+    assert fields.day_or

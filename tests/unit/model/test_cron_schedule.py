@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tidework.errors import ScheduleError
-from tidework.model import cron, cron_zone
+from tidework.model import cron, cron_wall, cron_zone
 from tidework.model.cron import CronSchedule, DstPolicy, Schedule, parse_cron
 from tidework.model.cron_parse import CronFields
 
@@ -78,6 +78,63 @@ def test_the_day_that_never_was(expression: str, dst: str, fires: list[str]) -> 
     """Apia had no Friday, 30 December 2011; robfig never returns from these two."""
     schedule = parse_cron(expression, time_zone="Pacific/Apia", dst=DstPolicy(dst))
     assert local(schedule, "2011-12-24T00:00", 2) == fires
+
+
+@pytest.mark.parametrize(
+    ("expression", "fires"),
+    [
+        ("0 0 L * *", ["01-31", "02-28", "03-31", "04-30"]),
+        ("0 0 L-2 2-4 *", ["02-26", "03-29", "04-28"]),
+        ("0 0 LW * *", ["01-30", "02-27", "03-31", "04-30"]),  # 31 January is a Saturday
+        ("0 0 1W 2-8 *", ["02-02", "03-02", "04-01", "05-01"]),  # 1 February is a Sunday
+        ("0 0 31W * *", ["01-30", "03-31", "05-29", "07-31"]),  # no 31st, no fire
+        ("0 0 * * FRI#2", ["01-09", "02-13", "03-13"]),
+        ("0 0 * * 1#5", ["03-30", "06-29", "08-31"]),
+        ("0 0 * * FRIL", ["01-30", "02-27", "03-27"]),
+        ("0 0 1,L * *", ["01-31", "02-01", "02-28"]),
+        ("0 0 L * FRI#1", ["01-02", "01-31", "02-06"]),  # either is enough
+        ("0 0 15 * FRI#1", ["01-02", "01-15", "02-06"]),
+    ],
+)
+def test_days_that_depend_on_the_month(expression: str, fires: list[str]) -> None:
+    found = local(parse_cron(expression), "2026-01-01T12:00", len(fires))
+    assert [fire.partition(" ")[0] for fire in found] == fires
+
+
+def test_rare_special_days_are_found_both_ways() -> None:
+    """A fifth Monday in February: 2044, 2072, and 40 years later, since 2100 has no leap day."""
+    schedule = parse_cron("0 0 * 2 MON#5")
+    years = [2044, 2072, 2112]
+    fires = [datetime(year, 2, 29, tzinfo=UTC) for year in years]
+    assert schedule.between(datetime(2026, 1, 1, tzinfo=UTC), cron_zone.LAST, 3) == fires
+    assert schedule.latest(fires[2] - SECOND, cron_zone.FIRST) == fires[1]
+
+
+def test_seconds_around_a_gap_and_an_overlap() -> None:
+    """Under Once what a gap skips fires once in all; what an overlap repeats, in the first pass."""
+    zone = "America/New_York"
+    gap = parse_cron("10,50 30 2 * * *", time_zone=zone)
+    after = datetime(2026, 3, 8, tzinfo=UTC)
+    assert gap.between(after, after + timedelta(days=1), 5) == [datetime(2026, 3, 8, 7, tzinfo=UTC)]
+    overlap = parse_cron("10,50 30 1 * * *", time_zone=zone)
+    first = datetime(2026, 11, 1, 5, 30, 10, tzinfo=UTC)
+    assert overlap.between(first - 60 * SECOND, first + timedelta(hours=20), 5) == [
+        first,
+        first + 40 * SECOND,
+    ]
+
+
+def test_many_fires_at_once_are_those_of_one_by_one() -> None:
+    for expression in ("*/7 * * * * *", "* * * * *", "*/20 * L * MON#1"):
+        for zone in ("UTC", "Australia/Lord_Howe", "America/New_York"):
+            schedule = parse_cron(expression, time_zone=zone, dst=DstPolicy.CLOCK)
+            after = datetime(2026, 10, 31, 23, 59, 58, tzinfo=UTC)
+            fires = schedule.between(after, cron_zone.LAST, 700)
+            one: datetime | None = after
+            for fire in fires:
+                assert one is not None
+                one = schedule.next(one)
+                assert one == fire
 
 
 def test_a_leap_day_over_a_century_without_one() -> None:
@@ -157,14 +214,14 @@ def test_the_latest_is_found_without_walking(
 ) -> None:
     """A range of 126 years, with up to 66 million fires, costs one search."""
     searches: list[datetime] = []
-    search = cron._last_match
+    search = cron_wall.last_match
 
     def counted(fields: CronFields, wall: datetime) -> datetime:
         searches.append(wall)
         return search(fields, wall)
 
-    monkeypatch.setattr(cron, "_last_match", counted)
-    monkeypatch.setattr(cron, "_next_match", None)
+    monkeypatch.setattr(cron, "last_match", counted)
+    monkeypatch.setattr(cron, "next_match", None)
     schedule = parse_cron(expression, time_zone="Europe/London", dst=dst)
     noon = datetime(2026, 1, 1, tzinfo=UTC)
     assert schedule.latest(noon, cron_zone.FIRST) == noon
@@ -221,8 +278,20 @@ def test_fingerprints_tell_apart_what_fires_apart() -> None:
         parse_cron("30 2 1 * *", time_zone="Europe/London"),
         parse_cron("30 2 1 * *", dst=DstPolicy.CLOCK),
         parse_cron("*/30 2 1 * *"),
+        parse_cron("30 30 2 1 * *"),
+        parse_cron("30 2 1,L * *"),
+        parse_cron("30 2 1,LW * *"),
+        parse_cron("30 2 1,L-1 * *"),
+        parse_cron("30 2 * * 1#1"),
+        parse_cron("30 2 * * 1L"),
     ]
     assert len({schedule.fingerprint for schedule in different}) == len(different)
+
+
+def test_a_zero_for_seconds_says_nothing_more() -> None:
+    five, six = parse_cron("30 2 1 * *"), parse_cron("0 30 2 1 * *")
+    assert five == six
+    assert five.fingerprint == six.fingerprint
 
 
 def test_the_policy_does_not_count_where_it_changes_nothing() -> None:

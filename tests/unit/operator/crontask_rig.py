@@ -67,7 +67,8 @@ class CronRig:
 
     def put(self, name: str = "nightly", *, run_now: str = "", **spec: Any) -> Object:
         """A CronTask, every ten minutes unless it says when; its status stays."""
-        when = {} if {"schedule", "every"} & spec.keys() else {"schedule": "*/10 * * * *"}
+        says_when = {"schedule", "schedules", "every", "at"} & spec.keys()
+        when = {} if says_when else {"schedule": "*/10 * * * *"}
         metadata: Object = {"namespace": SPACE, "name": name}
         if run_now:
             metadata["annotations"] = {"tidework.dev/run-now": run_now}

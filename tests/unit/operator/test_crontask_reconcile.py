@@ -58,6 +58,55 @@ async def test_a_bad_schedule_is_told_with_its_position_and_remedy(rig: CronRig)
     assert rig.status()["nextScheduleTimes"] == []
 
 
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"schedules": ["0 6 * * *", "0 25 * * *"]}, "spec.schedules[1]: '0 25 * * *' at pos"),
+        ({"schedule": "0 0 H(30-31) 2 *"}, "spec.schedule: '0 0 H(30-31) 2 *' at position 4: no"),
+        ({"every": "5m", "phase": "10m"}, "spec.phase: '10m': the phase reaches the next fire"),
+        ({"every": "5m", "exclude": ["02-30"]}, "spec.exclude[0]: '02-30': there is no such day"),
+        (
+            {"schedule": "0 0 25 12 *", "exclude": ["12-25"]},
+            "spec.exclude: '12-25': every fire falls on an excluded day",
+        ),
+        ({"schedule": "0 6 * * *", "timeZone": "Mars/Base"}, "spec.timeZone: 'Mars/Base': unkn"),
+    ],
+)
+async def test_whatever_is_wrong_with_when_it_fires_is_about_the_schedule(
+    rig: CronRig, spec: dict[str, Any], message: str
+) -> None:
+    rig.put(**spec)
+
+    await rig.run(1)
+
+    status, reason, said = rig.condition("ScheduleValid")
+    assert (status, reason) == ("False", "ScheduleInvalid")
+    assert said.startswith(message)
+
+
+async def test_every_form_of_schedule_is_served(rig: CronRig) -> None:
+    rig.put("seconds", schedule="*/10 * * * * *")
+    rig.put("spread", schedule="H H(0-5) * * *")
+    rig.put("listed", schedules=["0 12 L * *", "0 13 * * FRI#2"])
+    rig.put("phased", every="1h", phase="7m")
+    rig.put("once", at="2026-01-05T12:34:56Z")
+    rig.put("off", schedule="0 12 * * *", timeZone="Asia/Shanghai", exclude=["01-05..01-09"])
+
+    await rig.run(1)
+
+    following = {
+        found["metadata"]["name"]: found["status"]["nextScheduleTimes"] for found in rig.crontasks()
+    }
+    assert following.pop("spread")
+    assert following.pop("once") == ["2026-01-05T12:34:56Z"]
+    assert {name: times[0] for name, times in following.items()} == {
+        "seconds": "2026-01-05T10:00:10Z",
+        "listed": "2026-01-09T13:00:00Z",
+        "phased": "2026-01-05T10:07:00Z",
+        "off": "2026-01-10T04:00:00Z",
+    }
+
+
 async def test_what_else_is_wrong_is_not_put_on_the_schedule(rig: CronRig) -> None:
     rig.put(params={"text": "x" * 300_000})
 

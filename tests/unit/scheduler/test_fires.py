@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from datetime import timedelta
 
+import pytest
+
 from tests.unit.scheduler.rig import QUEUE, START, Rig, at, make_spec, unix
+from tidework.model.composed import AnyOf
+from tidework.model.cron import parse_cron, tzdata_version
 from tidework.model.fire import ConcurrencyPolicy, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
@@ -42,6 +47,26 @@ async def test_a_due_fire_becomes_one_job_with_all_that_the_crontask_says() -> N
     }
     assert 0 <= body["created_at"] - unix("10:01:00") < 1
     assert rig.scheduler.counters.lateness.count == 1
+
+
+async def test_the_log_names_the_zone_data_once(caplog: pytest.LogCaptureFixture) -> None:
+    rig = Rig(make_spec())
+    with caplog.at_level(logging.INFO, logger="tidework.scheduler.scheduler"):
+        await rig.settle()
+        await rig.run_to("10:01:00")
+    told = [text for text in caplog.messages if "tzdata" in text]
+    assert told == [f"fire times by the time zones of tzdata {tzdata_version()}"]
+
+
+async def test_fires_of_seconds_and_of_several_schedules_get_one_verdict_each() -> None:
+    often, also = parse_cron("*/20 * * * * *"), parse_cron("*/30 * * * * *")
+    rig = Rig(make_spec(rules=FireRules(AnyOf((often, also)))))
+    await rig.settle()
+
+    await rig.run_to("10:01:00")
+
+    seconds = ("10:00:20", "10:00:30", "10:00:40", "10:01:00")
+    assert await rig.jobs() == [f"digest-{unix(second)}" for second in seconds]
 
 
 async def test_the_wait_reaches_to_the_next_fire() -> None:

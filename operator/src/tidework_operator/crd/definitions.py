@@ -148,13 +148,18 @@ CRON_TASK = Definition(
     kind=Kind.CRON_TASK,
     singular="crontask",
     short_name="ct",
-    description="A task that is enqueued by a schedule: an expression of cron in a time zone, or "
-    "an interval.",
+    description="A task that is enqueued by a schedule: expressions of cron in a time zone, "
+    "an interval, or an instant.",
     spec=CronTaskSpec,
     status=CronTaskStatus,
     columns=(
-        # A document has one of the two: the column shows the one that is there.
-        Column("Schedule", "string", ".spec['schedule','every']", "When it fires."),
+        # A document has one of the four: the column shows the one that is there.
+        Column(
+            "Schedule",
+            "string",
+            ".spec['schedule','schedules','every','at']",
+            "When it fires.",
+        ),
         Column("Zone", "string", ".spec.timeZone", "Time zone of the schedule."),
         Column("Suspended", "boolean", ".spec.suspend", "No fires while true."),
         Column("Last", "date", ".status.lastScheduleTime", "Time since the last run was due."),

@@ -22,7 +22,18 @@ from tidework_operator.conditions import find_condition
 SCHEDULE_VALID = "ScheduleValid"
 
 _SCHEDULE_FIELDS = frozenset(
-    f"spec.{name}" for name in ("schedule", "every", "timeZone", "dst", "startTime", "endTime")
+    {
+        "schedule",
+        "schedules",
+        "every",
+        "phase",
+        "at",
+        "exclude",
+        "timeZone",
+        "dst",
+        "startTime",
+        "endTime",
+    }
 )
 
 
@@ -41,7 +52,13 @@ class CronReading:
     @property
     def schedule_faults(self) -> tuple[ManifestError, ...]:
         """What is wrong with when it fires."""
-        return tuple(fault for fault in self.faults if fault.field in _SCHEDULE_FIELDS)
+        return tuple(fault for fault in self.faults if _is_of_schedule(fault.field))
+
+
+def _is_of_schedule(field: str) -> bool:
+    """``field`` may be a place in a list: ``spec.schedules[1]``."""
+    path = field.partition("[")[0]
+    return path.startswith("spec.") and path.removeprefix("spec.") in _SCHEDULE_FIELDS
 
 
 class CronTaskDocuments:

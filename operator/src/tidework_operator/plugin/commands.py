@@ -13,6 +13,7 @@ from tidework.manifests.faults import suggestion
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.naming import worker_selector
 from tidework_operator.plugin.listing import crontask_table, queue_table
+from tidework_operator.plugin.migrating import migrate_cronjob
 from tidework_operator.plugin.reasons import explain
 from tidework_operator.plugin.running import ask_for_run, outlook, wait_enqueued
 from tidework_operator.plugin.session import Session, with_cluster
@@ -94,6 +95,9 @@ async def run(session: Session, crontask: str, *, wait: bool, timeout: float) ->
     if wait:
         await wait_enqueued(session.cluster, request, timedelta(seconds=timeout))
         click.echo(request.job)
+
+
+root.add_command(migrate_cronjob)
 
 
 async def _find(session: Session, kind: Kind, name: str) -> Object:

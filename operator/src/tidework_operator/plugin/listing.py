@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from tidework.manifests.timing import summary_of
 from tidework_operator.cluster import Object
 from tidework_operator.conditions import find_condition
 from tidework_operator.plugin.tables import shown, since, table, until
@@ -53,11 +54,10 @@ def _queue_row(found: Object) -> tuple[str, ...]:
 
 def _crontask_row(found: Object, now: datetime) -> tuple[str, ...]:
     spec, status = found.get("spec") or {}, found.get("status") or {}
-    schedule = spec.get("schedule") or f"every {spec.get('every')}"
     following = status.get("nextScheduleTimes") or [None]
     return (
         found["metadata"]["name"],
-        schedule,
+        summary_of(spec),
         shown(spec.get("timeZone", "UTC")),
         since(status.get("lastScheduleTime"), now),
         shown(status.get("lastResult")),

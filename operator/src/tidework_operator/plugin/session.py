@@ -10,7 +10,7 @@ import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -41,6 +41,7 @@ class Session:
 
 Opener = Callable[[Choice], AbstractAsyncContextManager[Session]]
 Command = Callable[..., Awaitable[int | None]]
+Answer = TypeVar("Answer")
 
 
 @asynccontextmanager
@@ -84,22 +85,33 @@ def with_cluster(*, spans_namespaces: bool = False) -> Callable[[Command], Calla
             all_namespaces: bool = False,
             **given: Any,
         ) -> int | None:
-            opener: Opener = here.obj or open_session
             choice = Choice(kubeconfig, context, None if all_namespaces else namespace)
+            return ask_cluster(here, choice, lambda session: command(session, *args, **given))
 
-            async def within() -> int | None:
-                async with opener(choice) as session:
-                    return await command(session, *args, **given)
-
-            return asyncio.run(within())
-
-        options = [*_OPTIONS, _ALL_NAMESPACES] if spans_namespaces else _OPTIONS
-        found: Callable[..., Any] = run
-        for option in options:
-            found = option(found)
-        return found
+        found = cluster_options(run)
+        return _ALL_NAMESPACES(found) if spans_namespaces else found
 
     return wrap
+
+
+def ask_cluster(
+    here: click.Context, choice: Choice, ask: Callable[[Session], Awaitable[Answer]]
+) -> Answer:
+    """Open a session, ask, close it. For commands that need a cluster only sometimes."""
+    opener: Opener = here.obj or open_session
+
+    async def within() -> Answer:
+        async with opener(choice) as session:
+            return await ask(session)
+
+    return asyncio.run(within())
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """kubectl's own: --kubeconfig, --context, --namespace."""
+    for option in _OPTIONS:
+        command = option(command)
+    return command
 
 
 _OPTIONS = (

@@ -1,4 +1,7 @@
-"""Commands about CronTasks: which a queue's scheduler mirrors, and running one by hand."""
+"""Commands about CronTasks: which a queue's scheduler mirrors, and running one by hand.
+
+Those about schedules alone are in cron_shown.py, taking over a crontab is in cron_import.py.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ import click
 
 from tidework.broker.redis import RedisBroker, connect_blocking
 from tidework.broker.transport import drive
+from tidework.cli.cron_import import import_crontab
+from tidework.cli.cron_shown import explain, lint, next_fires
 from tidework.cli.options import namespace_option, output_option, redis_option
 from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError
 from tidework.manifests import CronTask, parse_document
+from tidework.manifests.timing import summary_of
 from tidework.model.identity import QueueName
 from tidework.scheduler.documents import spec_of
 from tidework.scheduler.spec import manual_job
@@ -23,7 +29,11 @@ from tidework.settings import Settings
 
 @click.group()
 def cron() -> None:
-    """CronTasks, as the scheduler mirrored them into Redis."""
+    """CronTasks as the scheduler mirrored them into Redis, and schedules without any server."""
+
+
+for _command in (next_fires, explain, lint, import_crontab):
+    cron.add_command(_command)
 
 
 def _broker(redis_url: str | None) -> RedisBroker:
@@ -57,7 +67,7 @@ def list_crontasks(redis_url: str | None, namespace: str | None, output: str) ->
             {
                 "name": status.name,
                 "queue": status.queue,
-                "schedule": spec.schedule or f"every {spec.every}",
+                "schedule": summary_of(document["spec"]),
                 "zone": spec.time_zone,
                 "next": [moment.isoformat() for moment in status.next_fires],
                 "last": None if status.last_fire is None else status.last_fire.isoformat(),

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
-    AwareDatetime,
     ConfigDict,
     Field,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -20,6 +15,7 @@ from pydantic import (
 from tidework.errors import EnvelopeError, ScheduleError
 from tidework.manifests.metadata import Document
 from tidework.manifests.part import (
+    LIST_TYPE,
     OPEN,
     TEN_YEARS_S,
     DnsLabel,
@@ -29,15 +25,20 @@ from tidework.manifests.part import (
     cel_rules,
     refuse,
 )
-from tidework.model.cron import DstPolicy, Every, Schedule, load_zone, parse_cron
-from tidework.model.cron_parse import DESCRIPTORS, MAX_LENGTH
+from tidework.manifests.timing import Timing, reason_of
+from tidework.manifests.timing_fields import (
+    ZONE_RULES,
+    CronText,
+    ExcludedDays,
+    Interval,
+    Moment,
+    Phase,
+)
+from tidework.model.cron import DstPolicy, Schedule, load_zone
 from tidework.model.fire import ConcurrencyPolicy
 from tidework.model.identity import QueueName
 from tidework.model.job import DEFAULT_PRIORITY, MAX_PARAMS_BYTES
-from tidework.model.schedule import EPOCH
 from tidework.model.strict_json import encode_json
-
-_DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?")
 
 
 class CatchUp(StrEnum):
@@ -48,52 +49,7 @@ class CatchUp(StrEnum):
     NONE = "None"
 
 
-def _whole_second(found: datetime) -> datetime:
-    if found.microsecond:
-        raise ValueError("has a fraction of a second; fires lie on whole seconds, so drop it")
-    return found.astimezone(UTC)
-
-
-Moment = Annotated[
-    AwareDatetime,
-    AfterValidator(_whole_second),
-    WithJsonSchema(
-        {"type": "string", "format": "date-time", "maxLength": 40}
-        | cel_rules(
-            cel(
-                "self.getMilliseconds() == 0",
-                "has a fraction of a second; fires lie on whole seconds, so drop it",
-            )
-        )
-    ),
-]
-
-# The API server knows the outline of a schedule; what is wrong within a field, or with the name of
-# a zone, the condition ScheduleValid tells.
-_SCHEDULE_RULES = cel_rules(
-    cel(
-        "!self.contains('TZ=')",
-        "TZ= inside the schedule is not served; name the zone in the field timeZone",
-    ),
-    cel(
-        r"self.matches('^[ \\t]*[!-~]+([ \\t]+[!-~]+){4}[ \\t]*$')"
-        f" || self in [{', '.join(repr(name) for name in DESCRIPTORS)}]",
-        "write five fields (minute hour day-of-month month day-of-week), "
-        f"or one of {', '.join(DESCRIPTORS)}",
-    ),
-)
-_EVERY_RULES = cel_rules(
-    cel(
-        "self.matches('^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$') && self.matches('[1-9]')",
-        "write an interval of 1s or more as 90s, 5m, 1h30m or 1d",
-    )
-)
-_ZONE_RULES = cel_rules(
-    cel(
-        "self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') && self != 'Local'",
-        "use an IANA name of a time zone, such as Europe/Berlin or UTC",
-    )
-)
+_WHEN = ("schedule", "schedules", "every", "at")
 
 
 class CronTaskSpec(Part):
@@ -102,21 +58,32 @@ class CronTaskSpec(Part):
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
             cel(
-                "has(self.schedule) || has(self.every)",
-                "give exactly one of schedule and every, such as schedule: '0 6 * * *' "
-                "or every: 90s",
+                " || ".join(f"has(self.{name})" for name in _WHEN),
+                "give exactly one of schedule, schedules, every and at, such as "
+                "schedule: '0 6 * * *' or every: 90s",
                 "schedule",
             ),
             cel(
-                "!has(self.schedule) || !has(self.every)",
-                "schedule and every are both given; keep exactly one of them",
-                "every",
+                f"[{', '.join(f'has(self.{name})' for name in _WHEN)}]"
+                ".filter(given, given).size() < 2",
+                "two of schedule, schedules, every and at are given; keep exactly one of them",
+                "schedule",
             ),
             cel(
-                "!has(self.every) || self.timeZone == 'UTC'",
-                "an interval (every) counts seconds and has no zone; remove timeZone, "
-                "or use schedule",
+                "!has(self.every) && !has(self.at) || self.timeZone == 'UTC' || has(self.exclude)",
+                "every and at have no zone (it is for excluded days and cron fields); "
+                "remove timeZone, or use schedule",
                 "timeZone",
+            ),
+            cel(
+                "!has(self.phase) || has(self.every)",
+                "a phase shifts an interval; remove it, or use every",
+                "phase",
+            ),
+            cel(
+                "!has(self.exclude) || !has(self.at)",
+                "an instant (at) has no days to leave out; remove exclude",
+                "exclude",
             ),
             cel(
                 "!has(self.startTime) || !has(self.endTime) || self.startTime < self.endTime",
@@ -133,25 +100,47 @@ class CronTaskSpec(Part):
         description="Parameters of the task: JSON data, at most 256 KiB.",
         json_schema_extra={OPEN: True},
     )
-    schedule: str | None = Field(
+    schedule: CronText | None = Field(
         default=None,
-        max_length=MAX_LENGTH,
-        description="Five cron fields (minute hour day-of-month month day-of-week), or @hourly, "
-        "@daily and the like. Exactly one of schedule and every.",
-        json_schema_extra=_SCHEDULE_RULES,
+        description="Five cron fields (minute hour day-of-month month day-of-week), six with the "
+        "second in front, or @hourly, @daily and the like. H is a value spread by the name. "
+        "Exactly one of schedule, schedules, every and at.",
     )
-    every: str | None = Field(
+    schedules: tuple[CronText, ...] | None = Field(
         default=None,
-        max_length=40,
+        min_length=1,
+        max_length=20,
+        description="Several of the form of schedule: fires whenever one of them does.",
+        json_schema_extra={LIST_TYPE: "atomic"},
+    )
+    every: Interval | None = Field(
+        default=None,
         description="An interval in whole seconds such as 90s, 5m, 1h30m or 1d, counted from "
-        "startTime, else from midnight UTC on 1970-01-01. Exactly one of schedule and every.",
-        json_schema_extra=_EVERY_RULES,
+        "startTime, else from midnight UTC on 1970-01-01.",
+    )
+    phase: Phase | None = Field(
+        default=None,
+        description="With every: fires come so much later, such as 30s, less than the interval; "
+        "H: by a part of the interval that the name spreads.",
+    )
+    at: Moment | None = Field(
+        default=None,
+        description="Fires once, at this instant (RFC 3339); never if it has passed when the "
+        "CronTask comes to be.",
+    )
+    exclude: tuple[ExcludedDays, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=400,
+        description="Days of timeZone on which nothing fires: 2026-12-25, "
+        "2026-12-24..2027-01-01 (both included), 12-25 or 12-24..01-01 (every year).",
+        json_schema_extra={LIST_TYPE: "atomic"},
     )
     time_zone: str = Field(
         default="UTC",
         max_length=64,
         description="IANA name of the zone of the schedule, such as Europe/Berlin.",
-        json_schema_extra=_ZONE_RULES,
+        json_schema_extra=ZONE_RULES,
     )
     dst: DstPolicy = Field(
         default=DstPolicy.ONCE,
@@ -229,41 +218,57 @@ class CronTaskSpec(Part):
         try:
             load_zone(found)
         except ScheduleError as error:
-            raise ValueError(_reason(error)) from error
-        return found
-
-    @field_validator("schedule")
-    @classmethod
-    def _cron_reads(cls, found: str | None) -> str | None:
-        if found is not None:
-            try:
-                parse_cron(found)
-            except ScheduleError as error:
-                raise ValueError(_reason(error)) from error
-        return found
-
-    @field_validator("every")
-    @classmethod
-    def _interval_reads(cls, found: str | None) -> str | None:
-        if found is not None:
-            _interval(found)
+            raise ValueError(reason_of(error)) from error
         return found
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         faults = []
-        if self.schedule is None and self.every is None:
-            fault = "is required, or every: give exactly one, such as '0 6 * * *' or every: 90s"
+        given = [name for name in _WHEN if getattr(self, name) is not None]
+        if not given:
+            fault = (
+                "is required, or schedules, every or at: give exactly one, such as "
+                "'0 6 * * *' or every: 90s"
+            )
             faults.append(("schedule", fault))
-        if self.schedule is not None and self.every is not None:
-            faults.append(("every", "schedule is given too; keep exactly one of them"))
-        if self.every is not None and self.time_zone != "UTC":
-            fault = "an interval counts seconds and has no zone; remove it, or use schedule"
+        if len(given) > 1:
+            fault = f"{' and '.join(given)} are given; keep exactly one of them"
+            faults.append(("schedule", fault))
+        without_zone = self.every is not None or self.at is not None
+        if without_zone and self.time_zone != "UTC" and self.exclude is None:
+            fault = "every and at have no zone; remove it, or use schedule"
             faults.append(("timeZone", fault))
+        if self.phase is not None and self.every is None:
+            faults.append(("phase", "shifts an interval; remove it, or use every"))
+        if self.exclude is not None and self.at is not None:
+            faults.append(("exclude", "an instant (at) has no days to leave out; remove it"))
         if self.start_time and self.end_time and self.end_time <= self.start_time:
             faults.append(("endTime", "is not after startTime"))
         refuse(faults)
         return self
+
+    @property
+    def timing(self) -> Timing:
+        """The fields that say when it fires."""
+        schedules = self.schedules or (() if self.schedule is None else (self.schedule,))
+        return Timing(
+            schedules=schedules,
+            every=self.every,
+            phase=self.phase,
+            at=self.at,
+            time_zone=self.time_zone,
+            dst=self.dst,
+            exclude=self.exclude or (),
+            start=self.start_time,
+        )
+
+    def place_of(self, error: ScheduleError) -> str:
+        """The field that a refusal is about which its fields one by one did not show."""
+        if self.phase is not None and error.expression == self.phase:
+            return "phase"
+        if error.expression in (self.schedule, *(self.schedules or ())):
+            return "schedule" if self.schedule is not None else "schedules"
+        return "exclude"
 
 
 class CronTask(Document):
@@ -280,27 +285,20 @@ class CronTask(Document):
         """The queue that fires are enqueued into."""
         return QueueName(self.metadata.namespace, self.spec.queue)
 
+    @property
+    def spread(self) -> str:
+        """What ``H`` is hashed from."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
     def to_schedule(self) -> Schedule:
         """The instants at which it fires, startTime and endTime not yet applied."""
-        spec = self.spec
-        if spec.schedule is not None:
-            return parse_cron(spec.schedule, time_zone=spec.time_zone, dst=spec.dst)
-        return Every(_interval(spec.every or ""), spec.start_time or EPOCH)
+        return self.spec.timing.schedule(self.spread)
 
-
-def _interval(text: str) -> timedelta:
-    """Read ``1d2h3m4s``, any part of it. Raises ValueError."""
-    found = _DURATION.fullmatch(text)
-    if found is None or not text:
-        raise ValueError(f"{text!r} is no interval; write it as 90s, 5m, 1h30m or 1d")
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-    if not 1 <= total <= TEN_YEARS_S:
-        raise ValueError(f"{text!r} has to lie between 1s and 3650d")
-    return timedelta(seconds=total)
-
-
-def _reason(error: ScheduleError) -> str:
-    place = "" if error.position is None else f" at position {error.position}"
-    hint = f"; {error.hint}" if error.hint else ""
-    return f"{error.expression!r}{place}: {error.reason}{hint}"
+    @model_validator(mode="after")
+    def _fires(self) -> Self:
+        try:
+            self.to_schedule()
+        except ScheduleError as error:
+            place = self.spec.place_of(error)
+            refuse([(("spec", place), reason_of(error))])
+        return self

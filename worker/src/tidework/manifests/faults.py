@@ -73,10 +73,13 @@ def _fold(name: str) -> str:
 
 
 def _faults_in(details: ErrorDetails, model: type[BaseModel]) -> list[Fault]:
-    path = details["loc"]
+    path = tuple(part for part in details["loc"] if part != "[key]")  # of a map: its name says it
     context = details.get("ctx", {})
     if details["type"] == PART_FAULTS:
-        return [Fault((*path, field), reason) for field, reason in context["faults"]]
+        return [
+            Fault((*path, *((field,) if isinstance(field, str) else field)), reason)
+            for field, reason in context["faults"]
+        ]
     if details["type"] == "extra_forbidden":
         known = _fields_at(model, path[:-1])
         return [Fault(path, f"unknown field; {suggestion(str(path[-1]), known)}")]
@@ -133,8 +136,8 @@ def _fields_at(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     """Names, as documents write them, of the fields of the part at ``path``."""
     part = model
     for name in path:
-        if isinstance(name, str):
-            fields = {field.alias: field for field in part.model_fields.values()}
+        fields = {field.alias: field for field in part.model_fields.values()}
+        if name in fields:  # else the key of a map, or a place in a list
             part = _part_in(fields[name].annotation) or part
     return [field.alias or "" for field in part.model_fields.values()]
 

@@ -42,8 +42,11 @@ class Part(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True)
 
 
-def refuse(faults: Sequence[tuple[str, str]]) -> None:
-    """For validators of a whole part: raise all of its (field, reason) pairs, if there are any."""
+def refuse(faults: Sequence[tuple[str | tuple[str, ...], str]]) -> None:
+    """For validators of a whole part: raise all of its (field, reason) pairs, if there are any.
+
+    field: a name, or the path of one further down
+    """
     if faults:
         text = "; ".join(f"{field}: {reason}" for field, reason in faults)
         raise PydanticCustomError(PART_FAULTS, "{text}", {"faults": tuple(faults), "text": text})

@@ -1,8 +1,7 @@
-"""Cron schedules: expression, zone and DST policy in, fire times out. The only door to croniter.
+"""Cron schedules: expression, zone and DST policy in, fire times out.
 
-croniter answers one question, on naive wall time: which reading of a clock matches next, or last.
-It never sees the user's text (cron_parse does, and passes explicit values) nor a zone (cron_zone
-walks it). Two readings of the rules, chosen by ``dst`` and by the expression:
+cron_parse reads the text, cron_wall knows which reading of a clock matches next or last, cron_zone
+walks the zone. Two readings of the rules, chosen by ``dst`` and by the expression:
 - by the clock: an instant fires if the zone's clock matches at it;
 - once: a matching wall time fires at the first instant at which the clock shows it *or later*,
   which is the end of the gap for a skipped time and the first pass for a repeated one.
@@ -10,14 +9,13 @@ walks it). Two readings of the rules, chosen by ``dst`` and by the expression:
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-
-from croniter import croniter
+from itertools import islice
 
 from tidework.model.cron_parse import CronFields, parse_fields
+from tidework.model.cron_wall import last_match, matches_between, next_match
 from tidework.model.cron_zone import (
     FIRST,
     LAST,
@@ -35,6 +33,7 @@ from tidework.model.schedule import (
     fingerprint_of,
     fires_between,
     require_aware,
+    require_limit,
 )
 
 __all__ = [
@@ -77,6 +76,9 @@ class CronSchedule:
             "or" if fields.day_or else "and",
             self.time_zone,
             "once" if self._fires_once else "by the clock",
+            # Only where they say something: fingerprints of before these existed hold.
+            *(["seconds " + ",".join(map(str, fields.seconds))] if fields.seconds != (0,) else []),
+            *(["special " + ",".join(map(str, fields.special))] if fields.special else []),
         )
 
     def next(self, after: datetime) -> datetime | None:
@@ -94,7 +96,12 @@ class CronSchedule:
         return fire if fire is not None and fire > start else None
 
     def between(self, after: datetime, until: datetime, limit: int) -> list[datetime]:
-        return fires_between(self, after, until, limit)
+        if self._fires_once:
+            return fires_between(self, after, until, limit)
+        require_limit(limit)
+        start = _known(after, "after")
+        end = min(_known(until, "until"), LAST - _SECOND)
+        return list(islice(self._fires_by_clock(start, end), limit))
 
     @property
     def _fires_once(self) -> bool:
@@ -109,7 +116,9 @@ class CronSchedule:
                 break
             wall = segment.wall_at(max(after, segment.start - _SECOND))
             if searched is None or found is None or not searched <= wall < found:
-                searched, found = wall, _next_match(self.fields, wall)
+                searched, found = wall, next_match(self.fields, wall)
+            if found == datetime.max:
+                break
             if found < segment.wall_end:
                 return segment.instant_of(found)
         return None
@@ -123,28 +132,47 @@ class CronSchedule:
                 break
             wall = segment.wall_at(min(until, segment.end - _SECOND))
             if searched is None or found is None or not found <= wall <= searched:
-                searched, found = wall, _last_match(self.fields, wall)
+                searched, found = wall, last_match(self.fields, wall)
+            if found == datetime.min:
+                break
             if found >= segment.wall_start:
                 return segment.instant_of(found)
         return None
 
+    def _fires_by_clock(self, after: datetime, until: datetime) -> Iterator[datetime]:
+        """Every fire in (after, until]."""
+        latest = after
+        for segment in segments_from(self.time_zone, after):
+            if segment.start > until or segment.start - latest > _SEARCH:
+                break
+            first = segment.wall_at(max(after + _SECOND, segment.start))
+            last = segment.wall_at(min(until, segment.end - _SECOND))
+            for midnight, since in matches_between(self.fields, first, last):
+                latest = segment.instant_of(midnight) + since
+                yield latest
+
     def _next_once(self, after: datetime) -> datetime | None:
-        wall = _next_match(self.fields, high_water(self.time_zone, after))
-        return first_reached(self.time_zone, wall)
+        wall = next_match(self.fields, high_water(self.time_zone, after))
+        return None if wall == datetime.max else first_reached(self.time_zone, wall)
 
     def _latest_once(self, until: datetime) -> datetime | None:
-        wall = _last_match(self.fields, high_water(self.time_zone, until))
-        return first_reached(self.time_zone, wall)
+        wall = last_match(self.fields, high_water(self.time_zone, until))
+        return None if wall == datetime.min else first_reached(self.time_zone, wall)
 
 
 def parse_cron(
-    expression: str, *, time_zone: str = "UTC", dst: DstPolicy = DstPolicy.ONCE
+    expression: str,
+    *,
+    time_zone: str = "UTC",
+    dst: DstPolicy = DstPolicy.ONCE,
+    spread: str | None = None,
 ) -> CronSchedule:
-    """A schedule from five fields or a descriptor such as ``@daily``, as Kubernetes reads them.
+    """A schedule from five or six fields or a descriptor such as ``@daily``.
 
+    spread: ``namespace/name`` of its CronTask, which ``H`` is hashed from
     Raises ScheduleError with position and hint if the expression or the zone is refused.
     """
-    fields = parse_fields(expression)
+    fields = parse_fields(expression, spread=spread)
     load_zone(time_zone)
     return CronSchedule(fields, time_zone, dst, expression)
 
@@ -153,42 +181,3 @@ def _known(moment: datetime, name: str) -> datetime:
     """In UTC, within FIRST..LAST, and whole seconds, rounded down, since fires lie on those."""
     require_aware(moment, name)
     return min(max(moment, FIRST), LAST).astimezone(UTC).replace(microsecond=0)
-
-
-def _next_match(fields: CronFields, wall: datetime) -> datetime:
-    """The first wall time strictly after ``wall`` that the fields name."""
-    match: datetime = _searcher(fields).get_next(datetime, start_time=wall)
-    return match
-
-
-def _last_match(fields: CronFields, wall: datetime) -> datetime:
-    """The last wall time at or before ``wall`` that the fields name."""
-    # One second on, because croniter's prev is strictly before its start.
-    match: datetime = _searcher(fields).get_prev(datetime, start_time=wall + _SECOND)
-    return match
-
-
-def _searcher(fields: CronFields) -> croniter:
-    # A copy, since a croniter carries its position in itself: callers may share a thread pool.
-    return copy.copy(_prototype(fields))
-
-
-@lru_cache(maxsize=2048)
-def _prototype(fields: CronFields) -> croniter:
-    """A croniter over explicit values: none of its own grammar beyond lists and ``*``."""
-    text = " ".join(
-        (
-            _values(fields.minutes, 60),
-            _values(fields.hours, 24),
-            # Under OR a full list must not become a star: croniter would AND it.
-            _values(fields.days, 0 if fields.day_or else 31),
-            _values(fields.months, 12),
-            _values(fields.weekdays, 0 if fields.day_or else 7),
-        )
-    )
-    return croniter(text, 0.0, day_or=fields.day_or)
-
-
-def _values(values: tuple[int, ...], full: int) -> str:
-    """A list of values, or ``*`` for all of them, which croniter searches faster."""
-    return "*" if len(values) == full else ",".join(map(str, values))

@@ -2,8 +2,9 @@
 
 The grammar is the one of Kubernetes CronJob (github.com/robfig/cron v3.0.1, ``ParseStandard``)
 without its accidents: what it takes by oversight (``*-5``, ``1,,2``, ``+5``, no-break spaces,
-30 February) is refused here. Every refusal is a ScheduleError with a hint and the offset of the
-culprit. Time and memory are bounded by MAX_LENGTH.
+30 February) is refused here. Beyond it: a sixth field, seconds, in front; ``H``; days that depend
+on the month. Every refusal is a ScheduleError with a hint and the offset of the culprit. Time and
+memory are bounded by MAX_LENGTH.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import re
 from dataclasses import dataclass
 
 from tidework.errors import ScheduleError
-from tidework.model.cron_field import FIELDS, parse_field
+from tidework.model.cron_field import FIELDS, SECOND, FieldValues, Text, parse_field
+from tidework.model.cron_special import LONGEST_MONTH, SpecialDay
 
 MAX_LENGTH = 1000
 
@@ -26,8 +28,6 @@ DESCRIPTORS = {
     "@hourly": "0 * * * *",
 }
 
-_LONGEST_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
 # ASCII only: str.split() and \s would part fields at no-break and ideographic spaces too.
 _WORD = re.compile(r"[^ \t\n\r\v\f]+")
 _ODD_CHARACTER = re.compile(r"[^ -~\t\n\r\v\f]")
@@ -38,9 +38,10 @@ _ZONE_PREFIX = re.compile(r"(CRON_)?TZ=")
 class CronFields:
     """A parsed expression. Every tuple is sorted, without repetition, and not empty.
 
-    weekdays:   0-6 from Sunday
+    days, weekdays: (0-6 from Sunday) either is empty where only special days are named
     day_or:     a day matches if days *or* weekdays name it; else both have to
     fixed_time: neither minute nor hour was written with ``*`` or ``?`` (for DstPolicy.ONCE)
+    special:    days that depend on the month, which match beside days and weekdays
     """
 
     minutes: tuple[int, ...]
@@ -50,28 +51,36 @@ class CronFields:
     weekdays: tuple[int, ...]
     day_or: bool
     fixed_time: bool
+    seconds: tuple[int, ...] = (0,)
+    special: tuple[SpecialDay, ...] = ()
 
 
-def parse_fields(expression: str) -> CronFields:
-    """Parse five fields or a descriptor; raises ScheduleError with position and hint."""
+def parse_fields(expression: str, *, spread: str | None = None) -> CronFields:
+    """Parse five or six fields or a descriptor; raises ScheduleError with position and hint.
+
+    spread: what ``H`` is hashed from, such as ``namespace/name``; None refuses it
+    """
     _refuse_odd_text(expression)
     text = _without_descriptor(expression)
     # Positions in an expanded descriptor mean nothing, but those are never refused.
     words = [(match.group(), match.start()) for match in _WORD.finditer(text)]
-    if len(words) != len(FIELDS):
+    expected = (SECOND, *FIELDS) if len(words) == len(FIELDS) + 1 else FIELDS
+    if len(words) != len(expected):
         raise _wrong_count(expression, words)
-    minutes, hours, days, months, weekdays = (
-        parse_field(expression, word, position, field)
-        for (word, position), field in zip(words, FIELDS, strict=True)
+    source = Text(expression, spread)
+    *seconds, minutes, hours, days, months, weekdays = (
+        parse_field(source, word, position, field)
+        for (word, position), field in zip(words, expected, strict=True)
     )
     # Kubernetes' rule: a star in either day field makes it AND. ``*/2`` is no star.
     day_or = not (days.star or weekdays.star)
-    if not day_or and not _has_a_date(days.values, months.values):
+    special = _counting(days, weekdays)
+    if weekdays.star and not _has_a_date(days.values, special, months.values):
         raise ScheduleError(
             expression,
             "no such date: it would never fire",
             hint="February has at most 29 days; April, June, September and November have 30",
-            position=words[2][1],
+            position=words[-3][1],
         )
     return CronFields(
         minutes=minutes.values,
@@ -81,7 +90,16 @@ def parse_fields(expression: str) -> CronFields:
         weekdays=weekdays.values,
         day_or=day_or,
         fixed_time=not (minutes.wildcard or hours.wildcard),
+        seconds=seconds[0].values if seconds else (0,),
+        special=special,
     )
+
+
+def _counting(days: FieldValues, weekdays: FieldValues) -> tuple[SpecialDay, ...]:
+    """The special days that matter: beside a star none of the same field does."""
+    of_month = () if days.star else days.special
+    of_week = () if weekdays.star else weekdays.special
+    return tuple(sorted((*of_month, *of_week)))
 
 
 def _refuse_odd_text(expression: str) -> None:
@@ -140,18 +158,22 @@ def _wrong_count(expression: str, words: list[tuple[str, int]]) -> ScheduleError
     count = len(words)
     reason = f"{count} {'field' if count == 1 else 'fields'} instead of five"
     hint = f"write five fields: {' '.join(field.title for field in FIELDS)}"
-    surplus = words[len(FIELDS) :]
+    surplus = words[len(FIELDS) + 1 :]
     position = surplus[0][1] if surplus else len(expression.rstrip())
     if count == 0:
         reason = "it is empty"
-    elif len(surplus) == 1:
-        hint += (
-            "; a field for seconds is not supported yet,"
-            " the field every takes intervals below a minute"
-        )
+    elif surplus:
+        reason = f"{count} fields instead of five, or six with seconds"
+        hint += ", or six with the second in front; there is no field for years"
     return ScheduleError(expression, reason, hint=hint, position=position)
 
 
-def _has_a_date(days: tuple[int, ...], months: tuple[int, ...]) -> bool:
-    """Whether any of the months ever has the first of the days."""
-    return any(days[0] <= _LONGEST_MONTH[month - 1] for month in months)
+def _has_a_date(
+    days: tuple[int, ...], special: tuple[SpecialDay, ...], months: tuple[int, ...]
+) -> bool:
+    """Whether any of the months ever has one of the days."""
+    return any(
+        bool(days and days[0] <= LONGEST_MONTH[month - 1])
+        or any(day.may_be_in(month) for day in special)
+        for month in months
+    )

@@ -120,8 +120,7 @@ def fires_between(
     schedule: Schedule, after: datetime, until: datetime, limit: int
 ) -> list[datetime]:
     """The first ``limit`` fires of ``schedule`` in (after, until], one ``next`` each."""
-    if limit < 1:
-        raise ValueError(f"limit is {limit}; it has to be 1 or more")
+    require_limit(limit)
     require_aware(until, "until")
     fires: list[datetime] = []
     fire = schedule.next(after)
@@ -142,3 +141,9 @@ def require_aware(moment: datetime, name: str) -> None:
     """A datetime without a zone would be taken for the machine's local time: refuse it."""
     if moment.utcoffset() is None:
         raise ValueError(f"{name} has no time zone: {moment.isoformat()}; pass aware UTC datetimes")
+
+
+def require_limit(limit: int) -> None:
+    """A list of no fires is asked for by mistake: refuse it."""
+    if limit < 1:
+        raise ValueError(f"limit is {limit}; it has to be 1 or more")

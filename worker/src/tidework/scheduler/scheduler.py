@@ -14,6 +14,7 @@ from datetime import timedelta
 from tidework.broker.broker import Broker
 from tidework.clock import Clock, from_ms
 from tidework.errors import BrokerError, StaleTermError
+from tidework.model.cron import tzdata_version
 from tidework.model.identity import QueueName
 from tidework.scheduler.counters import SchedulerCounters
 from tidework.scheduler.each import for_each
@@ -88,6 +89,8 @@ class Scheduler:
 
     def _take_changes(self) -> None:
         now = self._clock.now()
+        if self._version < 0:
+            logger.info("fire times by the time zones of tzdata %s", tzdata_version())
         self._version = self._registry.version
         by_queue = self._registry.by_queue()
         for name in self._registry.queues:

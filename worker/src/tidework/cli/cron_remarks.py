@@ -1,0 +1,125 @@
+"""What is allowed and yet often not what was meant, for lint and explain. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from tidework.cli.cron_dst import Difference, differences
+from tidework.cli.cron_given import Given
+from tidework.model.composed import AnyOf, Without
+from tidework.model.cron import CronSchedule, DstPolicy, Schedule, load_zone
+from tidework.model.cron_parse import CronFields
+
+LOOKED_AHEAD = timedelta(days=400)
+
+
+class Language(StrEnum):
+    """Languages of what is said about a schedule."""
+
+    ENGLISH = "en"
+    CHINESE = "zh"
+
+
+_WORDS = {
+    Language.ENGLISH: {
+        "jump": "on {} the clock goes {} from {} to {}: ",
+        "forward": "forward",
+        "back": "back",
+        "fires": "fires at {} under {} only",
+        "and": ", ",
+        "alike": "Once and Clock are the same to it for the next {} days",
+    },
+    Language.CHINESE: {
+        "jump": "{} 时钟{}, 从 {} 到 {}: ",
+        "forward": "拨快",
+        "back": "拨慢",
+        "fires": "{} 触发, 仅在 {} 下",
+        "and": ", ",
+        "alike": "未来 {} 天内 Once 与 Clock 相同",
+    },
+}
+
+
+def remarks(given: Given, now: datetime) -> list[str]:
+    """One sentence each. Raises ScheduleError for a schedule that is refused."""
+    rules = given.rules()
+    found: list[str] = []
+    for cron in _crons(rules.schedule):
+        found += _about_fields(cron.fields)
+    if rules.next(now) is None:
+        found.append("it never fires again from now on")
+    zone = load_zone(given.timing.time_zone)
+    found += [
+        f"dst: {sentence(each, zone)}" for each in differences(given, now, now + LOOKED_AHEAD)
+    ]
+    return found
+
+
+def sentence(found: Difference, zone: ZoneInfo, language: Language = Language.ENGLISH) -> str:
+    """A difference in words."""
+    jump = found.jump
+    words = _WORDS[language]
+    how = words["forward" if jump.after > jump.before else "back"]
+    each = ((found.once, DstPolicy.ONCE), (found.clock, DstPolicy.CLOCK))
+    fires = words["and"].join(
+        words["fires"].format(_times(fires, zone), policy.value) for fires, policy in each if fires
+    )
+    head = words["jump"].format(
+        f"{jump.before:%Y-%m-%d}", how, f"{jump.before:%H:%M}", f"{jump.after:%H:%M}"
+    )
+    return head + fires
+
+
+def alike(language: Language) -> str:
+    """That the policies do not differ."""
+    return _WORDS[language]["alike"].format(LOOKED_AHEAD.days)
+
+
+def _times(fires: tuple[datetime, ...], zone: ZoneInfo) -> str:
+    shown = [f"{fire.astimezone(zone):%H:%M:%S %Z}".replace(":00 ", " ", 1) for fire in fires[:3]]
+    return ", ".join([*shown, f"... (+{len(fires) - 3})"] if len(fires) > 3 else shown)
+
+
+def _crons(schedule: Schedule) -> Iterator[CronSchedule]:
+    if isinstance(schedule, CronSchedule):
+        yield schedule
+    elif isinstance(schedule, AnyOf):
+        for each in schedule.schedules:
+            yield from _crons(each)
+    elif isinstance(schedule, Without):
+        yield from _crons(schedule.schedule)
+
+
+def _about_fields(fields: CronFields) -> Iterator[str]:
+    if fields.day_or:
+        yield (
+            "both day fields are given: a day that either of them names is enough "
+            "(for both at once there is no form)"
+        )
+    if len(fields.minutes) == 60 and len(fields.hours) < 24:
+        hours = len(fields.hours)
+        yield (
+            f"it fires every minute of {hours} hour{'' if hours == 1 else 's'}, since the minute "
+            "is *; for once an hour write 0"
+        )
+    for name, values, size in (("minute", fields.minutes, 60), ("hour", fields.hours, 24)):
+        step = _uneven(values, size)
+        if step:
+            yield (
+                f"the {name} steps by {step}, which does not divide {size}: "
+                f"the last step before it begins anew is shorter"
+            )
+    if not fields.day_or and not fields.special and fields.days and fields.days[0] > 28:
+        yield f"months without a day {fields.days[0]} are passed over; L is the last day of each"
+
+
+def _uneven(values: tuple[int, ...], size: int) -> int | None:
+    """The step of values that run evenly to the end of the field, if it does not fit into it."""
+    if len(values) < 3:
+        return None
+    step = values[1] - values[0]
+    evenly = values == tuple(range(values[0], size, step))
+    return step if evenly and values[0] < step and size % step else None
