@@ -70,8 +70,16 @@ def _parse(document: Any, namespace: str) -> TaskQueue | CronTask | list[Fault]:
     return parsed.model_copy(update={"metadata": metadata.model_copy(update={"uid": uid})})
 
 
+def is_commands(document: Any) -> bool:
+    """Is it what a commands file holds? See commands_file.py."""
+    return isinstance(document, dict) and "commands" in document and "apiVersion" not in document
+
+
 def _head_faults(document: Mapping[Any, Any]) -> list[Fault]:
     """Without the right head nothing else of the document can be judged."""
+    if is_commands(document):
+        reason = "this is a commands file: name it as the app of a TaskQueue, or of tidework worker"
+        return [Fault((), reason)]
     faults = []
     version, kind = document.get("apiVersion"), document.get("kind")
     if version != API_VERSION:

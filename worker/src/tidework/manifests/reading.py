@@ -14,9 +14,10 @@ from pathlib import Path
 from tidework.errors import ConfigurationError, ManifestError
 from tidework.manifests.crontask import CronTask
 from tidework.manifests.faults import Fault, ManifestErrors, suggestion
-from tidework.manifests.parsing import KINDS, parse_document
+from tidework.manifests.parsing import KINDS, is_commands, parse_document
 from tidework.manifests.taskqueue import TaskQueue
 from tidework.manifests.yaml_text import YamlDocument, YamlError, read_documents
+from tidework.model.command import COMMANDS_SUFFIXES
 from tidework.model.identity import QueueName, is_dns_label
 
 SUFFIXES = (".yaml", ".yml")
@@ -33,6 +34,15 @@ class Manifests:
     crontasks: tuple[CronTask, ...]
     files: tuple[Path, ...]
     folders: Mapping[QueueName, Path]
+
+    @property
+    def commands_files(self) -> tuple[Path, ...]:
+        """Apps that are commands files, absolute, as far as workers start in ``folders``."""
+        return tuple(
+            (self.folders[queue.queue_name] / queue.spec.app).resolve()
+            for queue in self.queues
+            if queue.spec.app.endswith(COMMANDS_SUFFIXES)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +89,9 @@ def read_manifests(paths: Sequence[Path], *, namespace: str = "default") -> Mani
         raise ConfigurationError(f"namespace {namespace!r} is not a DNS label: use a-z, 0-9, '-'")
     files, errors = _find(paths)
     placed = []
+    named = {path.resolve() for path in paths}
     for file in files:
-        found, faults = _read(file, namespace)
+        found, faults = _read(file, namespace, is_named=file.resolve() in named)
         placed += found
         errors += faults
     errors += _repeated(placed) + _same_uid(placed) + _stray(placed) + _too_long(placed)
@@ -118,7 +129,7 @@ def _find(paths: Sequence[Path]) -> tuple[tuple[Path, ...], list[ManifestError]]
         try:
             files = _in_folder(path) if path.is_dir() else [path]
         except OSError as error:
-            errors.append(ManifestError(_of_system(error), file=str(path)))
+            errors.append(ManifestError(fault_of_system(error), file=str(path)))
             continue
         if not files:
             reason = f"the folder holds no {' or '.join(f'*{suffix}' for suffix in SUFFIXES)} file"
@@ -137,14 +148,21 @@ def _in_folder(folder: Path) -> list[Path]:
     )
 
 
-def _read(file: Path, namespace: str) -> tuple[list[_Placed], list[ManifestError]]:
-    """The documents of one file, those with faults included, and the faults."""
+def _read(
+    file: Path, namespace: str, *, is_named: bool
+) -> tuple[list[_Placed], list[ManifestError]]:
+    """The documents of one file, those with faults included, and the faults.
+
+    is_named: by the caller; a commands file that only lies in a folder is left out
+    """
     found: list[_Placed] = []
     errors: list[ManifestError] = []
     try:
         if file.exists() and not file.is_file():
             raise YamlError("this is no file and no folder", None)
-        for source in read_documents(_decode(file.read_bytes())):
+        for source in read_documents(decode_text(file.read_bytes())):
+            if not is_named and is_commands(source.data):
+                return [], []
             placed, faults = _parse(file, source, namespace)
             found.append(placed)
             errors += faults
@@ -153,7 +171,7 @@ def _read(file: Path, namespace: str) -> tuple[list[_Placed], list[ManifestError
     except YamlError as error:
         errors.append(ManifestError(error.reason, file=str(file), line=error.line))
     except OSError as error:
-        errors.append(ManifestError(_of_system(error), file=str(file)))
+        errors.append(ManifestError(fault_of_system(error), file=str(file)))
     return found, errors
 
 
@@ -176,7 +194,8 @@ def _parse(file: Path, source: YamlDocument, ns: str) -> tuple[_Placed, list[Man
     return _Placed(file, source, None if errors else parsed, ns), errors
 
 
-def _decode(raw: bytes) -> str:
+def decode_text(raw: bytes) -> str:
+    """Raises YamlError."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -184,7 +203,8 @@ def _decode(raw: bytes) -> str:
         raise YamlError(f"not UTF-8 text: byte {error.start} of the file", line) from error
 
 
-def _of_system(error: OSError) -> str:
+def fault_of_system(error: OSError) -> str:
+    """Why a file cannot be read."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     return f"cannot be read: {reason}"
 
