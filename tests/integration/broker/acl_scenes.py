@@ -11,7 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 
-from tidework.broker.broker import AcceptedDocument, RejectedDocument
+from tidework.broker.broker import (
+    AcceptedDocument,
+    CordonAnswer,
+    RejectedDocument,
+    UncordonAnswer,
+)
 from tidework.broker.keys import REGISTRY
 from tidework.broker.redis import RedisBroker
 from tidework.model.backlog import JobFilter, Presence
@@ -157,6 +162,16 @@ async def produce(stage: Stage) -> None:
     assert (await broker.stats(queue)).inbox == 2
     assert await broker.replay(queue, ["dead1"]) == ("replayed",)
     assert await broker.purge(queue, ["dead2"]) == ("purged",)
+    await stage.staff.beat(queue, Presence("w", datetime.fromtimestamp(0, UTC)), ttl=MINUTE)
+    assert await broker.cordon(queue, "w") == CordonAnswer(1, before=False)
+    assert await broker.uncordon(queue, "w") == UncordonAnswer(undone=True, still=False)
+    await stage.staff.drain(queue, 1, ["w"], 1, ttl=MINUTE)
+    await broker.cordon(queue, "w")
+    assert await broker.uncordon(queue, "w") == UncordonAnswer(undone=True, still=True)
+    assert await broker.ask_stacks(queue, "w") == 1
+    assert await broker.stacks(queue, "w") is None
+    assert len(await broker.workers(queue)) == 1
+    await stage.staff.leave(queue, "w")
     assert await broker.pause(queue, "a look")
     assert await broker.resume(queue)
     stage.client.delete(stage.key("inbox"))
@@ -272,6 +287,10 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "purge",
         "pause",
         "resume",
+        "cordon",
+        "uncordon",
+        "ask_stacks",
+        "workers",
         "get_job",
         "list_jobs",
         "list_errors",

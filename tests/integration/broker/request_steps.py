@@ -17,6 +17,7 @@ from tests.integration.broker.rig import (
     settle,
 )
 from tidework.broker.redis import RedisBroker
+from tidework.model.backlog import StacksAnswer
 from tidework.model.fire import ConcurrencyPolicy, FireRequest
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeReply
@@ -183,6 +184,34 @@ def upkeep(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
 
 def beat(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
     return broker.beat(rig.queue, presence("w", 1), ttl=MINUTE)
+
+
+def answer(rig: Rig, broker: RedisBroker, number: int) -> Awaitable[object]:
+    """The worker tells its stacks."""
+    stacks = StacksAnswer(number, {"number": number})
+    return broker.beat(rig.queue, presence("old", 0), ttl=MINUTE, stacks=stacks)
+
+
+async def ask(rig: Rig) -> None:
+    assert await rig.broker.ask_stacks(rig.queue, "old")
+
+
+async def ask_and_answer(rig: Rig) -> None:
+    await ask(rig)
+    await answer(rig, rig.broker, 2)
+
+
+def cordon_old(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+    return broker.cordon(rig.queue, "old")
+
+
+async def cordon_and_ask(rig: Rig) -> None:
+    await cordon_old(rig, rig.broker)
+    await ask(rig)
+
+
+async def leave(rig: Rig) -> None:
+    await rig.broker.leave(rig.queue, "old")
 
 
 def lead(rig: Rig, broker: RedisBroker) -> Awaitable[object]:

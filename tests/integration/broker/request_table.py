@@ -9,9 +9,14 @@ from tests.integration.broker.request_steps import (
     THIRD,
     admit,
     admit_again,
+    answer,
+    ask,
+    ask_and_answer,
     beat,
     cancel,
     claim_all,
+    cordon_and_ask,
+    cordon_old,
     decide,
     end_run,
     end_run_and_fire,
@@ -20,6 +25,7 @@ from tests.integration.broker.request_steps import (
     given,
     hold_run,
     lead,
+    leave,
     mirror_others,
     refuse_document,
     run_and_forget,
@@ -191,7 +197,57 @@ WORKERS = [
         reason="the next beat says it anew",
     ),
     Row("beat", "before the end", beat, newer=lambda rig: rig.broker.leave(rig.queue, "w")),
-    Row("leave", "in order", lambda rig, broker: broker.leave(rig.queue, "old")),
+    Row(
+        "beat",
+        "with its stacks",
+        lambda rig, broker: answer(rig, broker, 1),
+        before=ask,
+        newer=ask_and_answer,
+        heal=lambda rig: rig.beat("old", busy=0),
+        reason="the next beat says it anew",
+    ),
+    Row(
+        "leave",
+        "in order",
+        lambda rig, broker: broker.leave(rig.queue, "old"),
+        before=cordon_and_ask,
+    ),
+]
+
+PEOPLE = [
+    Row(
+        "cordon",
+        "who undid it since",
+        cordon_old,
+        newer=lambda rig: rig.broker.uncordon(rig.queue, "old"),
+        heal=lambda rig: rig.broker.uncordon(rig.queue, "old"),
+        reason="who undid it sees that the worker is cordoned",
+    ),
+    Row("cordon", "whose worker left since", cordon_old, newer=leave),
+    Row(
+        "uncordon",
+        "who cordoned it again since",
+        lambda rig, broker: broker.uncordon(rig.queue, "old"),
+        before=lambda rig: cordon_old(rig, rig.broker),
+        newer=lambda rig: cordon_old(rig, rig.broker),
+        heal=lambda rig: cordon_old(rig, rig.broker),
+        reason="who cordoned it sees that the worker is not",
+    ),
+    Row(
+        "ask_stacks",
+        "who was answered since",
+        lambda rig, broker: broker.ask_stacks(rig.queue, "old"),
+        newer=lambda rig: answer(rig, rig.broker, 1),
+        skips=frozenset({"stack_requests"}),
+        alike=whole,
+        reason="the worker tells its stacks once more, and nobody looks",
+    ),
+    Row(
+        "ask_stacks",
+        "whose worker left since",
+        lambda rig, broker: broker.ask_stacks(rig.queue, "old"),
+        newer=leave,
+    ),
 ]
 
 LEADERS = [
@@ -322,4 +378,4 @@ CRONTASKS = [
     Row("run_now", "as a person asks", run_by_hand(None)),
 ]
 
-ROWS = [*JOBS, *WORKERS, *LEADERS, *CRONTASKS]
+ROWS = [*JOBS, *WORKERS, *PEOPLE, *LEADERS, *CRONTASKS]

@@ -52,7 +52,7 @@ def job(name: str) -> Job:
 
 def take_term(queue: QueueName) -> Call:
     script = load_script("take_term")
-    return script, script.keys_of(queue), script.argv({})
+    return Call(script, script.keys_of(queue), script.argv({}))
 
 
 async def ready_jobs(broker: RedisBroker, queue: QueueName) -> int:

@@ -23,7 +23,7 @@ SOON = timedelta(milliseconds=300)
 
 def take_term() -> Call:
     script = load_script("take_term")
-    return script, script.keys_of(QUEUE), script.argv({})
+    return Call(script, script.keys_of(QUEUE), script.argv({}))
 
 
 def term_at(server: ValkeyServer) -> bytes | None:

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from redis.exceptions import RedisError
 
-from tidework.broker.servers import AsyncSide, NotSentError, Server, Words
+from tidework.broker.packing import Command, Words, words_of
+from tidework.broker.servers import AsyncSide, NotSentError, Server
 
 T = TypeVar("T")
 Answer = Callable[[Words], Any]
@@ -27,12 +28,12 @@ class FakeServer:
         self.is_closed = False
         self._side = side
 
-    async def send(self, commands: Sequence[Words]) -> list[Any]:
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
         self.tried += 1
         await asyncio.sleep(0)
         if self.place in self._side.away:
             raise NotSentError(self._side.away[self.place])
-        return [self._answer(words) for words in commands]
+        return [self._answer(words_of(command)) for command in commands]
 
     def _answer(self, words: Words) -> Any:
         if words[0] == "INFO":
@@ -59,6 +60,9 @@ class _Raised:
 
     def __init__(self, error: RedisError) -> None:
         self.error = error
+
+    def __repr__(self) -> str:
+        return f"lost({self.error!r})"  # names the cases of a test: the same in every process
 
 
 def lost(error: RedisError) -> _Raised:

@@ -19,16 +19,16 @@ from redis.exceptions import ConnectionError as AwayError
 from redis.exceptions import TimeoutError as LateError
 
 from tests.unit.broker.fake_side import Answer, FakeSide, lost
-from tidework.broker.delivery import MOST_SENDS, Call, Delivery, Request
-from tidework.broker.scripts import load_script
-from tidework.broker.servers import Words
+from tidework.broker.delivery import MOST_SENDS, Delivery, Request
+from tidework.broker.packing import Words
+from tidework.broker.scripts import Call, load_script
 from tidework.errors import BrokerError, BrokerRefusedError, BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.redis_url import read_redis_url
 
 QUEUE = QueueName("shop", "emails")
 SCRIPT = load_script("take_term")
-CALL: Call = (SCRIPT, SCRIPT.keys_of(QUEUE), [])
+CALL = Call(SCRIPT, SCRIPT.keys_of(QUEUE), ())
 KEY = CALL[1][0]
 SENTINELS = "redis+sentinel://s1,s2/jobs"
 
@@ -55,6 +55,52 @@ def names(sent: list[Words]) -> list[str]:
 
 def slots_of(*ranges: tuple[int, int, str]) -> list[Any]:
     return [[first, last, [host.encode(), 6379, b"id"]] for first, last, host in ranges]
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        (7,),
+        (NoScriptError("x"), 7),
+        (NoScriptError("x"), NoScriptError("x")),
+        (ReadOnlyError("x"), 7),
+        (ResponseError("ERR x"),),
+        (lost(LateError("late")),),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("url", ["redis://a", SENTINELS])
+@pytest.mark.parametrize("before", [(), (5,)], ids=["at first", "later"])
+async def test_a_request_without_more_fares_as_any_other(
+    replies: tuple[Any, ...], url: str, before: tuple[int, ...]
+) -> None:
+    ends = []
+    for alone in (True, False):
+        side = FakeSide({"a:6379": answers(*before, *replies)})
+        side.answers |= dict.fromkeys(("s1:26379", "s2:26379"), lambda _: [b"a", b"6379"])
+        found = delivery(side, url)
+        for _ in before:
+            await ask(found)
+        said = await (say(found) if alone else say_in_a_list(found))
+        ends.append((said, side.sent("a:6379"), [each.left for each in side.opened]))
+
+    assert ends[0] == ends[1]
+    assert len(ends[0][1]) >= len(before) + 1
+
+
+async def say(found: Delivery) -> Any:
+    try:
+        return await found.ask(KEY, CALL)
+    except BrokerError as error:
+        return type(error), str(error), type(error.__cause__)
+
+
+async def say_in_a_list(found: Delivery) -> Any:
+    request = await ask(found)
+    error = request.error
+    if error is not None:
+        return type(error), str(error), type(error.__cause__)
+    return request.replies[0]
 
 
 async def test_a_forgotten_script_is_sent_as_text_with_what_confirms_it() -> None:
@@ -243,7 +289,7 @@ async def test_a_server_in_trouble_fails_its_own_requests_only() -> None:
         }
     )
     keys = [f"tw1:{{shop/q{number}}}:term" for number in range(20)]
-    requests = [Request(key, (SCRIPT, (key,), [])) for key in keys]
+    requests = [Request(key, Call(SCRIPT, (key,), ())) for key in keys]
 
     await delivery(side, "redis+cluster://a").deliver(requests)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -153,7 +154,11 @@ def test_wrong_declarations_are_told() -> None:
     @app.task
     def known() -> None: ...
 
-    async def asynchronous() -> None: ...
+    async def stream() -> AsyncIterator[int]:
+        yield 1
+
+    def numbered() -> Iterator[int]:
+        yield 1
 
     def positional(a: int, /) -> None: ...
 
@@ -164,7 +169,8 @@ def test_wrong_declarations_are_told() -> None:
     with pytest.raises(ConfigurationError, match="defined twice"):
         app.task(name="known")(known.function)
     for function, told in (
-        (asynchronous, "async"),
+        (stream, "is a generator"),
+        (numbered, "is a generator"),
         (positional, "no name on the wire"),
         (starred, "no name on the wire"),
     ):
@@ -176,6 +182,18 @@ def test_wrong_declarations_are_told() -> None:
         app.task(name="x", max_attempts=0)(lambda: None)
     with pytest.raises(ConfigurationError, match="cannot be checked"):
         app.task(strange)
+
+
+async def test_an_async_function_is_a_task_that_stays_callable() -> None:
+    app, _ = make_app()
+
+    @app.task
+    async def double(a: int) -> int:
+        return 2 * a
+
+    assert await double(4) == 8
+    assert double.is_async
+    assert (await double.enqueue(4)).queue == "default"
 
 
 async def test_many_jobs_in_one_go() -> None:

@@ -41,6 +41,7 @@ from tidework.settings import Settings
 T = TypeVar("T")
 FIRST_LOOK_S = 0.01
 LONGEST_LOOK_S = 0.5
+MOST_QUEUES_KEPT = 1000
 
 
 class Client:
@@ -56,6 +57,7 @@ class Client:
         self._lock = threading.Lock()
         self._by_loop: dict[tuple[int, int], Producer] = {}
         self._blocking: tuple[int, Producer] | None = None
+        self._queues: dict[str, QueueName] = {}
 
     @property
     def settings(self) -> Settings:
@@ -66,7 +68,12 @@ class Client:
 
     def queue(self, name: str) -> QueueName:
         """A queue of the client's namespace. Raises ConfigurationError for a bad name."""
-        return QueueName(self.settings.namespace, name)
+        found = self._queues.get(name)
+        if found is None:
+            found = QueueName(self.settings.namespace, name)
+            if len(self._queues) < MOST_QUEUES_KEPT:
+                self._queues[name] = found
+        return found
 
     def _broker(self) -> Producer:
         if self._given is not None:
@@ -81,10 +88,15 @@ class Client:
     def _blocking_broker(self) -> Producer:
         if self._given is not None:
             return self._given
+        found = self._blocking
+        if found is not None and found[0] == os.getpid():
+            return found[1]
         with self._lock:
-            if self._blocking is None or self._blocking[0] != os.getpid():
-                self._blocking = (os.getpid(), connect_blocking(self.settings.redis_url))
-            return self._blocking[1]
+            found = self._blocking
+            if found is None or found[0] != os.getpid():
+                found = (os.getpid(), connect_blocking(self.settings.redis_url))
+                self._blocking = found
+            return found[1]
 
     # Each operation is written once, over a broker and a way to sleep.
 
@@ -94,11 +106,12 @@ class Client:
         A job whose id is known, or whose unique key is held, is not inserted.
         Raises UniqueConflictError, EnvelopeError, BrokerError.
         """
-        return await _enqueue(self._broker(), self.queue(queue), jobs)
+        return await self._broker().enqueue(self.queue(queue), jobs) if jobs else ()
 
     def enqueue_sync(self, queue: str, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         """As ``enqueue``."""
-        return drive(_enqueue(self._blocking_broker(), self.queue(queue), jobs))
+        name = self._queues.get(queue) or self.queue(queue)
+        return drive(self._blocking_broker().enqueue(name, jobs)) if jobs else ()
 
     async def get(self, job_id: str, *, queue: str) -> JobRecord:
         """Everything known of a job. Raises JobNotFoundError."""
@@ -256,10 +269,6 @@ _Sleep = Callable[[float], Coroutine[Any, Any, None]]
 
 async def _sleep_blocking(seconds: float) -> None:
     time.sleep(seconds)  # noqa: ASYNC251 - driven without an event loop
-
-
-async def _enqueue(broker: Producer, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
-    return await broker.enqueue(queue, jobs) if jobs else ()
 
 
 async def _get(broker: Producer, queue: QueueName, job_id: str) -> JobRecord:

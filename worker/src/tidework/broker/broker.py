@@ -23,6 +23,7 @@ from tidework.model.backlog import (
     Presence,
     QueueLoad,
     QueueStats,
+    StacksAnswer,
 )
 from tidework.model.durability import Durability
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
@@ -97,6 +98,23 @@ class PurgeAnswer(StrEnum):
     UNFINISHED = "unfinished"
 
 
+@dataclass(frozen=True, slots=True)
+class CordonAnswer:
+    """A worker was cordoned by a person: the ``leases`` that it still holds; ``before``: and so it
+    was already."""
+
+    leases: int
+    before: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UncordonAnswer:
+    """``undone``: a person had cordoned it. ``still``: the autoscaler does, for now."""
+
+    undone: bool
+    still: bool
+
+
 class Producer(Protocol):
     """What a program needs that puts jobs in and looks at them; sync and async alike."""
 
@@ -147,6 +165,27 @@ class Producer(Protocol):
     async def resume(self, queue: QueueName) -> bool:
         """End a pause; False if there was none."""
 
+    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
+        """Workers that did not leave, by incarnation; stale ones for some minutes."""
+
+    async def cordon(self, queue: QueueName, incarnation: str) -> CordonAnswer | None:
+        """Keep a worker from claiming until ``uncordon``, or it ends: what it holds it finishes.
+
+        None if it is not known (any more). The autoscaler does not undo it.
+        """
+
+    async def uncordon(self, queue: QueueName, incarnation: str) -> UncordonAnswer:
+        """Undo a person's cordon."""
+
+    async def ask_stacks(self, queue: QueueName, incarnation: str) -> int | None:
+        """Ask a worker for its stacks; the number of the request, None if it is not known.
+
+        It answers by one of its next beats. A request that waits already serves everybody.
+        """
+
+    async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
+        """The last answer of a worker; it is kept for a minute."""
+
     async def stats(self, queue: QueueName) -> QueueStats:
         """Lengths and counters."""
 
@@ -195,14 +234,22 @@ class Broker(Producer, Protocol):
     ) -> RenewReply:
         """Extend leases, given as (job id, lease token), to one full lease from now."""
 
-    async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
-        """Store what a worker says of itself; forget workers not seen for ``ttl``."""
+    async def beat(
+        self,
+        queue: QueueName,
+        presence: Presence,
+        *,
+        ttl: timedelta,
+        stacks: StacksAnswer | None = None,
+    ) -> int:
+        """Store what a worker says of itself; forget workers not seen for ``ttl``.
+
+        stacks: its answer to a request for them.
+        Returns the number of the request that waits for an answer, 0 if there is none.
+        """
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         """A worker ends in order: forget its presence."""
-
-    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
-        """Workers seen within the last beat's ttl, by incarnation."""
 
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
         """Promote due jobs, reap expired leases, prune past retention; each a bounded number."""
@@ -213,9 +260,11 @@ class Broker(Producer, Protocol):
     async def drain(
         self, queue: QueueName, term: int, candidates: Sequence[str], count: int, *, ttl: timedelta
     ) -> tuple[CordonedWorker, ...]:
-        """Cordon the ``count`` least busy of ``candidates`` (incarnations) and nobody else.
+        """Cordon ``count`` of ``candidates`` (incarnations) and nobody else: first those whom a
+        person cordoned, then the least busy.
 
-        A cordoned worker claims nothing until ``ttl`` is over or another call leaves it out.
+        A cordoned worker claims nothing until ``ttl`` is over or another call leaves it out; what
+        a person cordoned stays so.
         Read and cordoned in one step: a worker told to hold no lease gets none afterwards.
         Raises StaleTermError.
         """

@@ -47,6 +47,12 @@ class ClusterRoute:
         if not self._is_current:
             await self._inquiry.ask(lambda: self._is_current)
 
+    def place_at_once(self, key: str | None, /) -> Place | None:
+        if not self._is_current or key is None:
+            return None
+        slot = key_slot(key.encode())
+        return self._moved.get(slot) or self._slots[slot]
+
     def place_of(self, key: str | None, /) -> Place:
         if key is None:
             return next(place for place in self._slots if place is not None)

@@ -15,24 +15,36 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from redis.exceptions import AskError, AuthenticationError, MovedError, NoScriptError, RedisError
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    MovedError,
+    NoScriptError,
+    RedisError,
+    ResponseError,
+)
 
 from tidework.broker.cluster import ClusterRoute
 from tidework.broker.durable import check_server
+from tidework.broker.packing import Command, Words
 from tidework.broker.refusals import Refusals, is_role_lost
 from tidework.broker.routes import Route, SingleRoute
-from tidework.broker.scripts import Script, Value
+from tidework.broker.scripts import Call
 from tidework.broker.sentinel import SentinelRoute
-from tidework.broker.servers import REPLY_TIMEOUT_S, NotSentError, Server, Servers, Side, Words
+from tidework.broker.servers import (
+    MOST_BLOCKED,
+    REPLY_TIMEOUT_S,
+    NotSentError,
+    Server,
+    Servers,
+    Side,
+)
 from tidework.errors import BrokerError
 from tidework.model.durability import Durability
 from tidework.model.redis_url import Kind, Place, RedisUrl
 
 MOST_SENDS = 5
 """A request that is still sent elsewhere after so many is given up."""
-
-Call = tuple[Script, tuple[str, ...], list[Value]]
-"""A script, its keys, its arguments."""
 
 SECTIONS = ("server", "replication", "persistence")
 NOWHERE = Place()
@@ -51,7 +63,7 @@ class Request:
     """
 
     key: str | None
-    command: Call | Words
+    command: Command
     durability: Durability = Durability.ASYNC
     confirm: tuple[Words, ...] = ()
     place: Place = NOWHERE
@@ -62,16 +74,15 @@ class Request:
     asking: bool = field(default=False)
     password_was_read_again: bool = field(default=False)
 
-    def words(self) -> list[Words]:
-        """The commands as they go out."""
-        head = self.command[0]
-        if isinstance(head, Script):
-            _, keys, argv = cast("Call", self.command)
-            how = ("EVAL", head.text) if self.by_text else ("EVALSHA", head.sha)
-            command: Words = (*how, len(keys), *keys, *argv)
-        else:
-            command = cast("Words", self.command)
-        return [*([ASKING] if self.asking else []), command, *self.confirm]
+    def commands(self) -> list[Command]:
+        """What goes out."""
+        command = self.command
+        if self.by_text and isinstance(command, Call):
+            script, keys, argv = command
+            command = ("EVAL", script.text, len(keys), *keys, *argv)
+        if self.asking:
+            return [ASKING, command, *self.confirm]
+        return [command, *self.confirm]
 
     @property
     def fault(self) -> Exception | None:
@@ -104,7 +115,33 @@ class Delivery:
 
     async def deliver(self, requests: Sequence[Request]) -> None:
         """Have ``replies`` or ``error`` set in each of them; ``error`` is a BrokerError then."""
-        await self._deliver(requests, self._servers)
+        await self._deliver(requests, self._servers, MOST_SENDS)
+
+    async def ask(self, key: str | None, command: Command) -> Any:
+        """The raw reply to one request. Raises BrokerError.
+
+        Nearly all find everything as it was left, and end here; the others go the way of all.
+        """
+        place = self._route.place_at_once(key)
+        server = None if place is None else self._servers.opened.get(place)
+        if place is None or server is None or server.facts is None:
+            request = Request(key, command)
+            await self._deliver([request], self._servers, MOST_SENDS)
+            return reply_of(request)
+        try:
+            (reply,) = await server.send((command,))
+        except (NotSentError, RedisError, OSError) as error:
+            reply = error
+        if not isinstance(reply, Exception):
+            return reply
+        request = Request(key, command, place=place, replies=(reply,))
+        if is_role_lost(reply) or not isinstance(reply, ResponseError):
+            await self._distrust(server, place)
+        if self._may_go_again(request, reply):
+            await self._deliver([request], self._servers, MOST_SENDS - 1)
+        else:
+            self._translate(request, reply)
+        return reply_of(request)
 
     async def deliver_blocked(self, request: Request, seconds: float) -> None:
         """The same for a command that may block so long, over a connection of its own kind."""
@@ -113,9 +150,10 @@ class Delivery:
         timeout_s = seconds + REPLY_TIMEOUT_S
         servers = self._patient.get(timeout_s)
         if servers is None:
-            servers = Servers(self._side, self._url, self._url.login, timeout_s)
+            login = self._url.login
+            servers = Servers(self._side, self._url, login, timeout_s, MOST_BLOCKED)
             servers = self._patient.setdefault(timeout_s, servers)
-        await self._deliver([request], servers)
+        await self._deliver([request], servers, MOST_SENDS)
 
     def read(self, request: Request) -> Any:
         """The reply to a plain command in redis-py's form."""
@@ -131,24 +169,35 @@ class Delivery:
         for servers in (self._servers, *self._patient.values()):
             await servers.keep(places)
 
-    async def _deliver(self, requests: Sequence[Request], servers: Servers) -> None:
-        pending = list(requests)
-        for _ in range(MOST_SENDS):
+    async def _deliver(self, requests: Sequence[Request], servers: Servers, most: int) -> None:
+        pending = requests
+        for _ in range(most):
             groups = await self._by_place(pending)
-            if not groups:
+            if len(groups) == 1:
+                ((place, group),) = groups.items()
+                await self._send(servers, place, group)
+            else:
+                await self._side.together(
+                    [partial(self._send, servers, place, group) for place, group in groups.items()]
+                )
+            pending = [
+                request
+                for group in groups.values()
+                for request in group
+                if (fault := request.fault) is not None and self._may_go_again(request, fault)
+            ]
+            if not pending:
                 break
-            await self._side.together(
-                [partial(self._send, servers, place, group) for place, group in groups.items()]
-            )
-            sent = [request for group in groups.values() for request in group]
-            pending = [request for request in sent if self._may_go_again(request)]
         for request in requests:
             fault = request.fault
             if fault is not None:
-                reason = fault.reason if isinstance(fault, NotSentError) else fault
-                request.error = self.refusals.translate(reason, request.place)
-                if request.error is not reason:
-                    request.error.__cause__ = reason
+                self._translate(request, fault)
+
+    def _translate(self, request: Request, fault: Exception) -> None:
+        reason = fault.reason if isinstance(fault, NotSentError) else fault
+        request.error = self.refusals.translate(reason, request.place)
+        if request.error is not reason:
+            request.error.__cause__ = reason
 
     async def _by_place(self, requests: Sequence[Request]) -> dict[Place, list[Request]]:
         """Those that can be sent, by place; the others have (or keep) their error."""
@@ -177,21 +226,24 @@ class Delivery:
         try:
             if server.facts is None and servers is self._servers:
                 await self._check(server, place)
+            commands: list[Command] = []
             for request in requests:
-                check_server(request.durability, server.facts or {}, place)
-            commands = [request.words() for request in requests]
-            replies = await server.send([words for group in commands for words in group])
+                if request.durability is not Durability.ASYNC:
+                    check_server(request.durability, server.facts or {}, place)
+                commands += request.commands()
+            replies = await server.send(commands)
         except (NotSentError, RedisError, OSError, BrokerError) as error:
             for request in requests:
                 request.error = error
             await self._distrust(server, place)
             return
         at = 0
-        for request, group in zip(requests, commands, strict=True):
+        for request in requests:
             # ASKING's own reply says nothing.
-            request.replies = replies[at + request.asking : at + len(group)]
-            at += len(group)
-        if any(is_role_lost(reply) for reply in replies):
+            end = at + request.asking + 1 + len(request.confirm)
+            request.replies = replies[at + request.asking : end]
+            at = end
+        if any(map(is_role_lost, replies)):
             await self._distrust(server, place)
 
     async def _check(self, server: Server, place: Place) -> None:
@@ -213,11 +265,10 @@ class Delivery:
         await server.leave()
         self._route.doubt(place)
 
-    def _may_go_again(self, request: Request) -> bool:
+    def _may_go_again(self, request: Request, fault: Exception) -> bool:
         """Is another try harmless, and worth it? The module's docstring says when."""
-        fault = request.fault
         match fault:
-            case None | BrokerError():
+            case BrokerError():
                 return False
             case NoScriptError():
                 was, request.by_text = request.by_text, True
@@ -241,3 +292,10 @@ class Delivery:
             return self._route.follow(request.key, place)
         request.place = place
         return self._url.kind is Kind.CLUSTER
+
+
+def reply_of(request: Request) -> Any:
+    """To its command. Raises its error."""
+    if request.error is not None:
+        raise request.error
+    return request.replies[0]

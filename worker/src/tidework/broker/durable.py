@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from tidework.broker.packing import Words
 from tidework.broker.refusals import OLDEST_WITH_WAITAOF, version_of
-from tidework.broker.servers import Words
 from tidework.errors import BrokerRefusedError, NotDurableError
 from tidework.model.durability import Durability
 from tidework.model.redis_url import Place

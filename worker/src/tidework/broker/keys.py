@@ -24,9 +24,12 @@ number in the prefix is the layout version.
     counters    hash   name -> sum of transitions
     services    hash   task -> moving average of its seconds
     guard       hash   run id of the server, last sign of life, time until which nobody reaps
-    draining    zset   incarnation of a cordoned worker, by the ms until which it is
+    draining    zset   incarnation of a cordoned worker, by the ms until which it is, plus BY_PERSON
+                       (broker/cordons.py) if a person did so
     replies     hash   incarnation -> last sequence and its reply; dropped with seen
     presence    hash   incarnation -> JSON, until it left;  seen: zset of the same by last beat, ms
+    stack_requests  hash  incarnation -> numbers of the last request for its stacks, and answer
+    stacks      hash   incarnation -> its number and JSON, for a minute
     term        string number of the current leadership
     leader      string holder, with expiry (only without Kubernetes)
     crontasks   hash   CronTask uid -> JSON document (mirror)
@@ -69,6 +72,8 @@ QUEUE_PARTS = (
     "replies",
     "presence",
     "seen",
+    "stack_requests",
+    "stacks",
     "term",
     "leader",
     "crontasks",

@@ -7,7 +7,6 @@ here in one method without an await. Tests run against it and against real serve
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -21,11 +20,12 @@ from tidework.broker.broker import (
     UpkeepReply,
 )
 from tidework.broker.memory_leading import MemoryLeading
+from tidework.broker.memory_presence import MemoryPresence
 from tidework.broker.memory_readouts import MemoryReadouts
 from tidework.broker.memory_state import QueueState
 from tidework.clock import from_ms
 from tidework.errors import StaleRequestError, UniqueConflictError
-from tidework.model.backlog import Pause, Presence
+from tidework.model.backlog import Pause
 from tidework.model.identity import QueueName
 from tidework.model.job import Enqueued, Job, JobState
 from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply
@@ -35,7 +35,7 @@ from tidework.model.unique import OnConflict
 BATCH = 100
 
 
-class MemoryBroker(MemoryLeading, MemoryReadouts):
+class MemoryBroker(MemoryLeading, MemoryPresence, MemoryReadouts):
     """A Broker that lives and dies with its process."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
@@ -187,21 +187,8 @@ class MemoryBroker(MemoryLeading, MemoryReadouts):
             state.documents(),
             state.is_cordoned(incarnation),
             state.pause is not None,
+            state.stack_requests.is_waiting(incarnation),
         )
-
-    async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
-        state = self._open(queue)
-        name, document = presence.incarnation, json.loads(json.dumps(presence.document))
-        if state.presence.get(name, presence) is not None:  # else it has left: the beat is late
-            state.seen[name] = state.now
-            state.presence[name] = Presence(name, from_ms(state.now), document)
-        state.forget_absent(ttl)
-
-    async def leave(self, queue: QueueName, incarnation: str) -> None:
-        state = self._open(queue)
-        # Its last reply stays: a request of it that was sent twice may still be on its way.
-        state.seen[incarnation] = state.now
-        state.presence[incarnation] = None
 
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
         state = self._open(queue)

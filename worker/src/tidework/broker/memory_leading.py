@@ -32,9 +32,9 @@ class MemoryLeading(MemoryCalls):
     ) -> tuple[CordonedWorker, ...]:
         state = self._fence(queue, term)
         busy = Counter(e.worker for e in state.in_state(JobState.RUNNING))
-        ranked = sorted(candidates, key=lambda w: (busy[w], not state.is_cordoned(w), w))
+        ranked = state.cordons.rank(candidates, busy, state.now)
         until = state.now + ttl // timedelta(milliseconds=1)
-        state.draining = dict.fromkeys(ranked[:count], until)
+        state.cordons.note_autoscaler(ranked[:count], until, state.now)
         state.wake()
         await self._announce()
         return tuple(CordonedWorker(worker, busy[worker]) for worker in ranked[:count])

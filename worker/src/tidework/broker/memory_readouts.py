@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +17,6 @@ from tidework.model.backlog import (
     JobFilter,
     JobPage,
     JobRecord,
-    Presence,
     QueueLoad,
     QueueStats,
 )
@@ -81,14 +79,6 @@ class MemoryReadouts(MemoryCalls):
         states = {name: len(state.in_state(name)) for name in JobState}
         counters = {name: count for name, count in state.counters.items() if count}
         return QueueStats(states, state.documents(), state.oldest_age(), counters, state.pause)
-
-    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
-        state = self._open(queue)
-        return tuple(
-            replace(found, seen_at=from_ms(state.seen[name]))
-            for name, found in sorted(state.presence.items())
-            if found is not None
-        )
 
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         state = self._open(queue)

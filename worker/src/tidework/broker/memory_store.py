@@ -9,7 +9,8 @@ from datetime import timedelta
 from tidework.broker.broker import MARKER
 from tidework.broker.memory_entry import Cron, Entry
 from tidework.broker.memory_unique import Uniques
-from tidework.model.backlog import Pause, Presence
+from tidework.broker.memory_workers import Cordons, StackRequests
+from tidework.model.backlog import Cordon, Pause, Presence
 from tidework.model.durability import Durability
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.job import FINISHED_STATES, JobState
@@ -42,7 +43,8 @@ class QueueStore:
         self.seen: dict[str, int] = {}
         self.service_time: dict[str, float] = {}
         self.tombstones: dict[str, int] = {}
-        self.draining: dict[str, int] = {}
+        self.cordons = Cordons()
+        self.stack_requests = StackRequests()
         self.term = 0
         self.leader = ("", 0, 0)
         self.crons: dict[str, Cron] = {}
@@ -116,7 +118,7 @@ class QueueStore:
 
     def is_cordoned(self, incarnation: str) -> bool:
         """Whether the worker gets no jobs for now."""
-        return self.draining.get(incarnation, 0) > self.now
+        return self.cordons.by_whom(incarnation, self.now) is not Cordon.NOBODY
 
     def forget_absent(self, ttl: timedelta) -> None:
         """Forget workers that were not seen for ``ttl``, their last reply too."""
@@ -126,6 +128,8 @@ class QueueStore:
                 del self.seen[name]
                 self.presence.pop(name, None)
                 self.replies.pop(name, None)
+                self.cordons.note_person(name, self.now, cordons=False)
+                self.stack_requests.forget(name)
 
     def note_served(self, served: Mapping[str, tuple[int, float]]) -> None:
         """Move each task's average service time towards what was just measured."""

@@ -9,9 +9,11 @@ from datetime import timedelta
 from tidework.broker.broker import (
     AcceptedDocument,
     CancelAnswer,
+    CordonAnswer,
     PurgeAnswer,
     RejectedDocument,
     ReplayAnswer,
+    UncordonAnswer,
     UpkeepReply,
 )
 from tidework.broker.keys import queue_key
@@ -30,6 +32,7 @@ from tidework.errors import (
 )
 from tidework.model.backlog import (
     Presence,
+    StacksAnswer,
 )
 from tidework.model.identity import QueueName
 from tidework.model.job import Enqueued, Job
@@ -69,16 +72,20 @@ class RedisBroker(RedisLeading, RedisReadouts):
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         rest: list[Value] = []
         for job in jobs:
-            body = stored_body(job.task, job.encode())
-            rest += (job.id, body, job.priority, due_ms(job), unique_spec(job))
+            body = b"%b\0%b" % (job.task.encode(), job.encode())
+            due = "" if job.available_at is None else due_ms(job)
+            unique = "" if job.unique is None else unique_spec(job)
+            rest += (job.id, body, job.priority, due, unique)
         reply = await self._write("enqueue", queue, rest)
         if reply[0] == b"conflict":
             raise UniqueConflictError(reply[1].decode(), reply[2].decode(), str(queue))
         return tuple(
-            Enqueued(found.decode(), False)
-            if isinstance(found, bytes)
-            else Enqueued(job.id, found == 1)
-            for job, found in zip(jobs, reply[1], strict=True)
+            [
+                Enqueued(found.decode(), False)
+                if isinstance(found, bytes)
+                else Enqueued(job.id, found == 1)
+                for job, found in zip(jobs, reply[1], strict=True)
+            ]
         )
 
     async def cancel(self, queue: QueueName, job_id: str) -> CancelAnswer:
@@ -98,6 +105,17 @@ class RedisBroker(RedisLeading, RedisReadouts):
 
     async def resume(self, queue: QueueName) -> bool:
         return bool(await self._run("resume", queue))
+
+    async def cordon(self, queue: QueueName, incarnation: str) -> CordonAnswer | None:
+        found = await self._run("cordon", queue, incarnation=incarnation)
+        return None if found is None else CordonAnswer(found[1], before=not found[0])
+
+    async def uncordon(self, queue: QueueName, incarnation: str) -> UncordonAnswer:
+        undone, still = await self._run("uncordon", queue, incarnation=incarnation)
+        return UncordonAnswer(bool(undone), bool(still))
+
+    async def ask_stacks(self, queue: QueueName, incarnation: str) -> int | None:
+        return await self._run("ask_stacks", queue, incarnation=incarnation) or None
 
     async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
         inbox, intake = queue_key(queue, "inbox"), queue_key(queue, "intake")
@@ -167,7 +185,7 @@ class RedisBroker(RedisLeading, RedisReadouts):
         self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
     ) -> RenewReply:
         rest = [value for lease in leases for value in lease]
-        due, documents, lost, cancel, draining, paused = await self._run(
+        due, documents, lost, cancel, draining, paused, asked = await self._run(
             "renew",
             queue,
             rest,
@@ -181,17 +199,27 @@ class RedisBroker(RedisLeading, RedisReadouts):
             intake=documents,
             draining=bool(draining),
             paused=bool(paused),
+            stacks_asked=bool(asked),
         )
 
-    async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
-        document = json.dumps(presence.document)
-        await self._run(
+    async def beat(
+        self,
+        queue: QueueName,
+        presence: Presence,
+        *,
+        ttl: timedelta,
+        stacks: StacksAnswer | None = None,
+    ) -> int:
+        _, asked = await self._run(
             "beat",
             queue,
             incarnation=presence.incarnation,
-            document=document,
+            document=json.dumps(presence.document),
             ttl_ms=ttl // _MS,
+            answered=0 if stacks is None else stacks.number,
+            stacks="" if stacks is None else json.dumps(stacks.document),
         )
+        return int(asked)
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         await self._run("leave", queue, incarnation=incarnation)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidework.broker.keys import LAYOUT, REGISTRY
-from tidework.broker.scripts import Value, load_script
-from tidework.broker.transport import Call, Transport
+from tidework.broker.scripts import Call, Value, load_script
+from tidework.broker.transport import Transport
 from tidework.errors import (
     ConfigurationError,
     LayoutError,
@@ -31,12 +31,13 @@ class RedisCalls:
         same = QueueLimits() if limits is None else limits
         self._limits_of: LimitsOf = same if callable(same) else lambda _: same
         self._opened: dict[QueueName, tuple[float, Durability]] = {}
+        """Since when, and how durable its writes are, as it was then."""
 
     def _call(
         self, name: str, queue: QueueName, rest: Sequence[Value] = (), **named: Value
     ) -> Call:
         script = load_script(name)
-        return script, script.keys_of(queue), script.argv(named, rest)
+        return Call(script, script.keys_of(queue), script.argv(named, rest))
 
     async def _run(
         self, name: str, queue: QueueName, rest: Sequence[Value] = (), **named: Value
@@ -47,16 +48,12 @@ class RedisCalls:
         self, name: str, queue: QueueName, rest: Sequence[Value] = (), **named: Value
     ) -> Any:
         """As ``_run``, for what the caller is told to be safe: as durable as the queue asks."""
-        call = self._call(name, queue, rest, **named)
-        return await self.transport.run(call, durability=await self._durability(queue))
-
-    async def _durability(self, queue: QueueName) -> Durability:
-        """Of the queue, as it was within the last minute."""
         known = self._opened.get(queue)
         if known is None or time.monotonic() - known[0] > CONFIGURATION_AGE_S:
             self._opened.pop(queue, None)
             await self.open_queue(queue)
-        return self._opened[queue][1]
+            known = self._opened[queue]
+        return await self.transport.run(self._call(name, queue, rest, **named), known[1])
 
     async def open_queue(self, queue: QueueName) -> None:
         if queue in self._opened:

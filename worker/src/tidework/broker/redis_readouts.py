@@ -14,10 +14,12 @@ from tidework.broker.replies import (
     read_errors,
     read_job,
     read_load,
+    read_stacks,
     read_stats,
+    read_workers,
     reading,
 )
-from tidework.clock import from_ms, to_ms
+from tidework.clock import to_ms
 from tidework.model.backlog import (
     EVERY_JOB,
     ErrorGroup,
@@ -27,6 +29,7 @@ from tidework.model.backlog import (
     Presence,
     QueueLoad,
     QueueStats,
+    StacksAnswer,
 )
 from tidework.model.fire import CronRecord
 from tidework.model.identity import QueueName
@@ -85,11 +88,13 @@ class RedisReadouts(RedisCalls):
     async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
         found = await self._run("workers", queue)
         with reading("the presence of workers", queue):
-            presences = [
-                Presence(found[i].decode(), from_ms(found[i + 1]), dict(json.loads(found[i + 2])))
-                for i in range(0, len(found), 3)
-            ]
+            presences = read_workers(found)
         return tuple(sorted(presences, key=lambda presence: presence.incarnation))
+
+    async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
+        found = await self.transport.command("HGET", queue_key(queue, "stacks"), incarnation)
+        with reading(f"the stacks of worker {incarnation}", queue):
+            return None if found is None else read_stacks(found)
 
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         found = await self._run("gather", queue, horizon_ms=horizon // _MS)

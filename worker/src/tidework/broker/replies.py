@@ -11,7 +11,16 @@ from typing import Any
 from tidework.broker.history import with_history
 from tidework.clock import from_ms
 from tidework.errors import BrokerError
-from tidework.model.backlog import ErrorGroup, JobRecord, Pause, QueueLoad, QueueStats
+from tidework.model.backlog import (
+    Cordon,
+    ErrorGroup,
+    JobRecord,
+    Pause,
+    Presence,
+    QueueLoad,
+    QueueStats,
+    StacksAnswer,
+)
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
@@ -166,6 +175,27 @@ def read_load(reply: Sequence[Any]) -> QueueLoad:
         now_ms=now,
         paused=bool(paused),
     )
+
+
+def read_workers(reply: Sequence[Any]) -> list[Presence]:
+    """See workers.lua."""
+    now, *found = reply
+    return [
+        Presence(
+            incarnation=found[i].decode(),
+            seen_at=from_ms(found[i + 1]),
+            document=dict(json.loads(found[i + 2])),
+            silent_for=timedelta(milliseconds=max(0, now - found[i + 1])),
+            cordon=Cordon(found[i + 3]),
+        )
+        for i in range(0, len(found), 4)
+    ]
+
+
+def read_stacks(stored: bytes) -> StacksAnswer:
+    """See beat.lua."""
+    number, _, document = stored.partition(b" ")
+    return StacksAnswer(int(number), dict(json.loads(document)))
 
 
 def read_cron(uid: str, reply: Sequence[Any]) -> CronRecord:

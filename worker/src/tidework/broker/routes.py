@@ -26,6 +26,9 @@ class Route(Protocol):
         Raises BrokerUnavailableError or BrokerRefusedError if nobody can say.
         """
 
+    def place_at_once(self, key: str | None, /) -> Place | None:
+        """As ``place_of``, if nothing is to be found out first. Never raises."""
+
     def place_of(self, key: str | None, /) -> Place:
         """Where requests about ``key`` go; None = any server will do. ``prepare`` comes first.
 
@@ -50,6 +53,9 @@ class SingleRoute:
 
     async def prepare(self) -> None:
         """Nothing is to be found out."""
+
+    def place_at_once(self, _key: str | None, /) -> Place | None:
+        return self._place
 
     def place_of(self, _key: str | None, /) -> Place:
         return self._place

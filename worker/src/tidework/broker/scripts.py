@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from tidework.broker.keys import QUEUE_PARTS, queue_key
 from tidework.model.identity import QueueName
@@ -26,6 +27,12 @@ from tidework.model.identity import QueueName
 Value = str | bytes | int | float
 
 _HEADER = re.compile(r"^-- (flags|keys|args|uses): *(.*)$", re.MULTILINE)
+
+
+class Keys(tuple[str, ...]):  # noqa: SLOT001 - a tuple has no room for slots of its own
+    """KEYS of one script on one queue. ``packed``: what every such call begins with, once made."""
+
+    packed: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +46,30 @@ class Script:
     text: str
     sha: str
 
-    def keys_of(self, queue: QueueName) -> tuple[str, ...]:
+    def keys_of(self, queue: QueueName) -> Keys:
         """KEYS for a call on ``queue``."""
-        return _keys_of(self.keys, queue)
+        return _keys_of(self.sha, self.keys, queue)
 
-    def argv(self, named: dict[str, Value], rest: Sequence[Value] = ()) -> list[Value]:
+    def argv(self, named: dict[str, Value], rest: Sequence[Value] = ()) -> tuple[Value, ...]:
         """ARGV in the header's order. Raises TypeError if the names are not exactly those."""
         if tuple(named) != self.args and set(named) != set(self.args):
             raise TypeError(f"{self.name}.lua takes {self.args}, got {tuple(named)}")
         if rest and not self.open_ended:
             raise TypeError(f"{self.name}.lua takes no further values")
-        return [*(named[name] for name in self.args), *rest]
+        return (*[named[name] for name in self.args], *rest) if named else tuple(rest)
+
+
+class Call(NamedTuple):
+    """A script, its keys, its arguments."""
+
+    script: Script
+    keys: tuple[str, ...]
+    argv: tuple[Value, ...]
 
 
 @lru_cache(maxsize=4096)
-def _keys_of(parts: tuple[str, ...], queue: QueueName) -> tuple[str, ...]:
-    return tuple(queue_key(queue, part) for part in parts)
+def _keys_of(_sha: str, parts: tuple[str, ...], queue: QueueName) -> Keys:
+    return Keys(queue_key(queue, part) for part in parts)
 
 
 def _read(name: str) -> str:

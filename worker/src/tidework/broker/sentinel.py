@@ -41,6 +41,9 @@ class SentinelRoute:
         if self._primary is None:
             await self._inquiry.ask(lambda: self._primary is not None)
 
+    def place_at_once(self, _key: str | None, /) -> Place | None:
+        return self._primary
+
     def place_of(self, _key: str | None, /) -> Place:
         found = self._primary
         if found is None:

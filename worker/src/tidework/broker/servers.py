@@ -5,8 +5,9 @@ no resend, 5 s per reply. Commands are written to a connection and their replies
 without redis-py's clients, so that three things are certain: what belongs together goes over
 one connection, nothing goes out twice, and an error says whether anything went out.
 
-An event loop and a blocking program differ in this module only. The blocking half never
-suspends, so that the same coroutines serve programs without an event loop (see ``drive``).
+An event loop and a blocking program differ in this module and in their connections (``wire``,
+``blocking_wire``) only. The blocking half never suspends, so that the same coroutines serve
+programs without an event loop (see ``drive``).
 """
 
 from __future__ import annotations
@@ -17,23 +18,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, Self, TypeVar
 
-import redis
-import redis.asyncio
 from redis.asyncio.connection import parse_url as parse_async_url
-from redis.asyncio.retry import Retry as AsyncRetry
-from redis.backoff import NoBackoff
 from redis.connection import parse_url as parse_blocking_url
-from redis.exceptions import RedisError, ResponseError
-from redis.retry import Retry
+from redis.exceptions import RedisError
 
+from tidework.broker.blocking_wire import BlockingConnections
 from tidework.broker.credentials import login_options
-from tidework.broker.scripts import Value
+from tidework.broker.packing import Command, Words
+from tidework.broker.wire import Connections
 from tidework.model.redis_url import Login, Place, RedisUrl
 
 REPLY_TIMEOUT_S = 5.0
 MOST_CONNECTIONS = 32
+MOST_BLOCKED = 10_000
+"""Connections on which a command blocks: each caller has one, and none may wait for another's."""
 T = TypeVar("T")
-Words = tuple[Value, ...]
 
 
 class NotSentError(Exception):
@@ -50,7 +49,7 @@ class Server(Protocol):
     facts: dict[str, Any] | None
     """INFO of the server; None until it was asked, and again after trouble."""
 
-    async def send(self, commands: Sequence[Words]) -> list[Any]:
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
         """All of them over one connection in one go, their replies in order.
 
         An error with which the server answers a command stands in the place of its reply.
@@ -102,7 +101,6 @@ def _given(url: RedisUrl, parse: Callable[[str], Any]) -> dict[str, Any]:
 
 def _options(login: Login, timeout_s: float, *, is_socket: bool) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "max_connections": MOST_CONNECTIONS,
         # One call more than there are connections waits for one, instead of failing.
         "timeout": REPLY_TIMEOUT_S,
         "socket_timeout": timeout_s,
@@ -122,28 +120,37 @@ class Servers:
     """The servers of one transport, by place; opened when asked for.
 
     timeout_s: for a reply. A blocked command needs connections that wait longer.
+    most:      connections to one place
     """
 
-    def __init__(self, side: Side, url: RedisUrl, login: Login, timeout_s: float) -> None:
+    def __init__(
+        self,
+        side: Side,
+        url: RedisUrl,
+        login: Login,
+        timeout_s: float,
+        most: int = MOST_CONNECTIONS,
+    ) -> None:
         self._side = side
         is_socket = bool(url.places[0].path)
-        self._options = side.options(url) | _options(login, timeout_s, is_socket=is_socket)
-        self._open: dict[Place, Server] = {}
+        options = _options(login, timeout_s, is_socket=is_socket)
+        self._options = side.options(url) | options | {"max_connections": most}
+        self.opened: dict[Place, Server] = {}
 
     def at(self, place: Place) -> Server:
         """The server at a place."""
-        found = self._open.get(place)
+        found = self.opened.get(place)
         if found is None:
             where = {"path": place.path} if place.path else {"host": place.host, "port": place.port}
             found = self._side.open(self._options | where)
             # Two threads may both have opened one: the first counts, no connection is lost.
-            found = self._open.setdefault(place, found)
+            found = self.opened.setdefault(place, found)
         return found
 
     async def keep(self, places: Sequence[Place]) -> None:
         """Close the connections to all other places; whoever waits there is told so."""
-        for place in set(self._open) - set(places):
-            await self._open.pop(place).close()
+        for place in set(self.opened) - set(places):
+            await self.opened.pop(place).close()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -157,42 +164,32 @@ def _in_form(parsers: Any, words: Words, reply: Any) -> Any:
 
 class _AsyncServer:
     def __init__(self, options: dict[str, Any]) -> None:
-        retry = AsyncRetry(NoBackoff(), 0)
         self.facts: dict[str, Any] | None = None
-        self._pool = redis.asyncio.BlockingConnectionPool(retry=retry, **options)
-        self._parsers = redis.asyncio.Redis(connection_pool=self._pool).response_callbacks
+        self._connections = Connections(options)
 
-    async def send(self, commands: Sequence[Words]) -> list[Any]:
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
         try:
-            connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
+            connection = await self._connections.take()
         except (RedisError, OSError) as error:
             raise NotSentError(error) from error
         try:
-            await connection.send_packed_command(connection.pack_commands(commands))
-            replies: list[Any] = []
-            for _ in commands:
-                try:
-                    replies.append(await connection.read_response())
-                except ResponseError as error:
-                    replies.append(error)
-            return replies
+            replies = await connection.send(commands)
         except BaseException:
-            # Replies may be on their way that nobody reads.
-            await connection.disconnect(nowait=True)
+            await self._connections.give_up(connection)
             raise
-        finally:
-            await self._pool.release(connection)
+        self._connections.give_back(connection)
+        return replies
 
     def read(self, words: Words, reply: Any) -> Any:
-        return _in_form(self._parsers, words, reply)
+        return _in_form(self._connections.parsers, words, reply)
 
     async def leave(self) -> None:
         self.facts = None
-        await self._pool.disconnect(inuse_connections=False)
+        await self._connections.end_idle()
 
     async def close(self) -> None:
         self.facts = None
-        await self._pool.disconnect(inuse_connections=True)
+        await self._connections.end_all()
 
 
 class AsyncSide:
@@ -214,50 +211,35 @@ class AsyncSide:
 
 
 class _BlockingServer:
-    """As _AsyncServer, in a thread of the caller. Thread-safe as redis-py's pools are."""
+    """As _AsyncServer, in a thread of the caller."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        retry = Retry(NoBackoff(), 0)
         self.facts: dict[str, Any] | None = None
-        self._closed = False
-        self._pool = redis.BlockingConnectionPool(  # type: ignore[no-untyped-call]
-            retry=retry, **options
-        )
-        self._parsers = redis.Redis(connection_pool=self._pool).response_callbacks
+        self._connections = BlockingConnections(options)
 
-    async def send(self, commands: Sequence[Words]) -> list[Any]:
+    async def send(self, commands: Sequence[Command]) -> list[Any]:
         try:
-            connection = self._pool.get_connection()  # type: ignore[no-untyped-call]
+            connection = self._connections.take()
         except (RedisError, OSError) as error:
             raise NotSentError(error) from error
         try:
-            connection.send_packed_command(connection.pack_commands(commands))
-            replies: list[Any] = []
-            for _ in commands:
-                try:
-                    replies.append(connection.read_response())
-                except ResponseError as error:
-                    replies.append(error)
-            return replies
+            replies = connection.send(commands)
         except BaseException:
-            connection.disconnect()
+            self._connections.give_up(connection)
             raise
-        finally:
-            if self._closed:
-                connection.disconnect()
-            self._pool.release(connection)  # type: ignore[no-untyped-call]
+        self._connections.give_back(connection)
+        return replies
 
     def read(self, words: Words, reply: Any) -> Any:
-        return _in_form(self._parsers, words, reply)
+        return _in_form(self._connections.parsers, words, reply)
 
     async def leave(self) -> None:
         self.facts = None
-        self._pool.disconnect(inuse_connections=False)
+        self._connections.end_idle()
 
     async def close(self) -> None:
-        # What another thread uses right now ends with its call.
-        self.facts, self._closed = None, True
-        self._pool.disconnect(inuse_connections=False)
+        self.facts = None
+        self._connections.end_all()
 
 
 class _Mutex:

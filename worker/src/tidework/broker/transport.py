@@ -12,10 +12,10 @@ from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
-from tidework.broker.delivery import Call, Delivery, Request
+from tidework.broker.delivery import Delivery, Request, reply_of
 from tidework.broker.durable import DURABLE_WITHIN, check_reply, confirming
 from tidework.broker.refusals import is_role_lost
-from tidework.broker.scripts import Value
+from tidework.broker.scripts import Call, Value
 from tidework.broker.servers import AsyncSide, BlockingSide, Side
 from tidework.errors import ConfigurationError
 from tidework.model.durability import Durability
@@ -75,14 +75,14 @@ class _Transport:
         self._durable_within = durable_within
 
     async def run(self, call: Call, durability: Durability = Durability.ASYNC) -> Any:
+        if durability is Durability.ASYNC:
+            return await self._delivery.ask(call.keys[0] if call.keys else None, call)
         request = _request(call)
-        if durability is not Durability.ASYNC:
-            request.durability = durability
-            request.confirm = confirming(durability, self._durable_within)
+        request.durability = durability
+        request.confirm = confirming(durability, self._durable_within)
         await self._delivery.deliver([request])
-        reply = _reply_of(request)
-        if durability is not Durability.ASYNC:
-            self._check_durable(request)
+        reply = reply_of(request)
+        self._check_durable(request)
         return reply
 
     def _check_durable(self, request: Request) -> None:
@@ -100,7 +100,7 @@ class _Transport:
     async def run_all(self, calls: Sequence[Call]) -> list[Any]:
         requests = [_request(call) for call in calls]
         await self._delivery.deliver(requests)
-        return [_reply_of(request) for request in requests]
+        return [reply_of(request) for request in requests]
 
     async def run_each(self, calls: Sequence[Call]) -> list[Any]:
         requests = [_request(call) for call in calls]
@@ -113,14 +113,14 @@ class _Transport:
         )
         request = Request(key, words)
         await self._delivery.deliver([request])
-        _reply_of(request)
+        reply_of(request)
         return self._delivery.read(request)
 
     async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
         seconds = timeout.total_seconds()
         request = Request(source, ("BLMOVE", source, target, "RIGHT", "RIGHT", seconds))
         await self._delivery.deliver_blocked(request, seconds)
-        found: bytes | None = _reply_of(request)
+        found: bytes | None = reply_of(request)
         return found
 
     async def close(self) -> None:
@@ -155,11 +155,4 @@ class BlockingTransport(_Transport):
 
 
 def _request(call: Call) -> Request:
-    _, keys, _ = call
-    return Request(keys[0] if keys else None, call)
-
-
-def _reply_of(request: Request) -> Any:
-    if request.error is not None:
-        raise request.error
-    return request.replies[0]
+    return Request(call.keys[0] if call.keys else None, call)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from enum import StrEnum
+from datetime import datetime, timedelta
+from enum import Flag, StrEnum
 from typing import Any
 
 from tidework.errors import ConfigurationError
@@ -195,10 +195,43 @@ class JobPage:
     cursor: str | None
 
 
+STALE_AFTER = timedelta(seconds=30)
+"""A worker that was not seen for so long is dead, frozen or cut off; it beats every 10 s."""
+
+
+class Cordon(Flag):
+    """Who keeps a worker from claiming."""
+
+    NOBODY = 0
+    AUTOSCALER = 1
+    PERSON = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a worker says of itself every 10 s; ``document`` is JSON data."""
+    """What a worker says of itself every 10 s; ``document`` is JSON data.
+
+    seen_at, silent_for: its last beat or exchange, and how long ago that was, by Redis' clock
+    """
 
     incarnation: str
     seen_at: datetime
     document: Mapping[str, Any] = field(default_factory=dict)
+    silent_for: timedelta = timedelta(0)
+    cordon: Cordon = Cordon.NOBODY
+
+    @property
+    def is_stale(self) -> bool:
+        """Was it not seen for so long that something is wrong with it?"""
+        return self.silent_for >= STALE_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class StacksAnswer:
+    """Stacks of a worker's processes, asked for from outside; ``document`` is JSON data.
+
+    number: of the request that it answers, those before among them
+    """
+
+    number: int
+    document: Mapping[str, Any]

@@ -7,7 +7,7 @@ import re
 import secrets
 import threading
 import time
-from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from tidework.errors import ConfigurationError
 
@@ -15,6 +15,7 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 _TASK_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,199}")
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base32, lower case
+_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 
 
 def is_dns_label(text: str) -> bool:
@@ -32,20 +33,24 @@ def is_task_name(text: str) -> bool:
     return _TASK_NAME.fullmatch(text) is not None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class QueueName:
-    """A queue within a namespace; both parts are DNS labels."""
-
+class _Parts(NamedTuple):
     namespace: str
     name: str
 
-    def __post_init__(self) -> None:
-        for part, text in (("namespace", self.namespace), ("queue", self.name)):
+
+class QueueName(_Parts):
+    """A queue within a namespace; both parts are DNS labels. Raises ConfigurationError."""
+
+    __slots__ = ()
+
+    def __new__(cls, namespace: str, name: str) -> Self:
+        for part, text in (("namespace", namespace), ("queue", name)):
             if not is_dns_label(text):
                 raise ConfigurationError(
                     f"{part} {text!r} is not a DNS label: use at most 63 characters of "
                     "a-z, 0-9 and '-', starting and ending with a letter or digit"
                 )
+        return super().__new__(cls, namespace, name)
 
     @classmethod
     def parse(cls, text: str) -> QueueName:
@@ -68,6 +73,7 @@ class _IdSource:
         self._lock = threading.Lock()
         self._last_ms = 0
         self._tail = 0
+        self._head = ""
 
     def take(self) -> str:
         with self._lock:
@@ -75,27 +81,24 @@ class _IdSource:
             if ms > self._last_ms:
                 self._last_ms = ms
                 self._tail = int.from_bytes(os.urandom(10), "big") >> 1
+                self._head = self._all_but_two()
             else:
                 self._tail += 1
-            value = (self._last_ms << 80) | self._tail
-        return _base32(value)
+                if not self._tail & 1023:
+                    self._head = self._all_but_two()
+            return self._head + _PAIRS[self._tail & 1023]
 
-
-def _base32(value: int) -> str:
-    characters = []
-    for _ in range(26):
-        characters.append(_ALPHABET[value & 31])
-        value >>= 5
-    return "".join(reversed(characters))
+    def _all_but_two(self) -> str:
+        value = self._last_ms << 70 | self._tail >> 10
+        return "".join([_PAIRS[value >> shift & 1023] for shift in range(110, -1, -10)])
 
 
 _ids = _IdSource()
 os.register_at_fork(after_in_child=_ids.reset)
 
 
-def new_job_id() -> str:
-    """A new id of 26 characters (the layout of a ULID): ids sort by the time they were made."""
-    return _ids.take()
+new_job_id = _ids.take
+"""A new id of 26 characters (the layout of a ULID): ids sort by the time they were made."""
 
 
 def new_incarnation(worker: str) -> str:

@@ -6,14 +6,20 @@ is absent has its default. Unknown and reserved fields survive: they are kept in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from functools import lru_cache
+from json.encoder import encode_basestring
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json
 
 from tidework.errors import EnvelopeError
 from tidework.model.identity import is_job_id, is_task_name
-from tidework.model.strict_json import decode_json, encode_json, refuse_depth, shown
+from tidework.model.params import EncodedParams, encode_params
+from tidework.model.strict_json import decode_json, encode_json, shown
 from tidework.model.unique import Unique, parse_unique
 
 ENVELOPE_VERSION = 1
@@ -37,8 +43,7 @@ class JobState(StrEnum):
 FINISHED_STATES = frozenset({JobState.SUCCEEDED, JobState.DEAD, JobState.CANCELLED})
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """One request to run a task.
 
     available_at: Unix seconds, None = at once; max_attempts, timeout: None = the task's own
@@ -54,24 +59,23 @@ class Job:
     timeout: float | None = None
     unique: Unique | None = None
     trace: Mapping[str, str] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = MappingProxyType({})
 
     def encode(self, *, max_params_bytes: int = MAX_PARAMS_BYTES) -> bytes:
         """The envelope as compact JSON bytes.
 
         Raises EnvelopeError if params are not JSON or longer than the limit.
         """
-        params = encode_json(self.params, field="params")
-        try:
-            refuse_depth([self.params], params)  # a level for the document
-        except ValueError as error:
-            raise EnvelopeError(str(error), field="params") from error
+        found = self.params
+        params = found.raw if type(found) is EncodedParams else encode_params(found)
         if len(params) > max_params_bytes:
-            raise EnvelopeError(
-                f"{len(params)} bytes of JSON, the limit is {max_params_bytes}; "
-                "store the data elsewhere and pass a reference to it",
-                field="params",
-            )
+            raise _too_long(len(params), max_params_bytes)
+        if self.unique is None and self.trace is None and not self.extra:
+            return self._plain_head() + params + b"}"
+        head = encode_json(self._head(), field="")
+        return head[:-1] + b',"params":' + params + b"}"
+
+    def _head(self) -> dict[str, Any]:
         head: dict[str, Any] = {"v": ENVELOPE_VERSION, "id": self.id, "task": self.task}
         if self.priority != DEFAULT_PRIORITY:
             head["priority"] = self.priority
@@ -83,12 +87,47 @@ class Job:
         if self.unique is not None:
             head["unique"] = self.unique.document()
         head.update(self.extra)
-        text = encode_json(head, field="")
-        return text[:-1] + b',"params":' + params + b"}"
+        return head
+
+    def _plain_head(self) -> bytes:
+        """The same up to the value of params, of a job without the rarer fields."""
+        middle, end = _same_of_many(self.task, self.priority, self.max_attempts, self.timeout)
+        at = self.created_at
+        when = repr(at) if type(at) is float and math.isfinite(at) else _json(at)
+        if self.available_at is not None:
+            when = f'{when},"available_at":{_json(self.available_at)}'
+        head = f'{{"v":{ENVELOPE_VERSION},"id":{encode_basestring(self.id)}{middle}{when}{end}'
+        try:
+            return head.encode()
+        except UnicodeEncodeError as error:
+            raise EnvelopeError(f"not JSON data: {error}; convert it first") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
+@lru_cache(maxsize=1024, typed=True)
+def _same_of_many(
+    task: str, priority: int, max_attempts: int | None, timeout: float | None
+) -> tuple[str, str]:
+    """What jobs of a task have in common, as it stands in their envelopes, in two pieces."""
+    urgency = "" if priority == DEFAULT_PRIORITY else f',"priority":{_json(priority)}'
+    attempts = "" if max_attempts is None else f',"max_attempts":{_json(max_attempts)}'
+    bound = "" if timeout is None else f',"timeout":{_json(timeout)}'
+    before = f',"task":{_json(task)}{urgency},"created_at":'
+    return before, f'{attempts}{bound},"params":'
+
+
+def _json(value: str | float) -> str:
+    return encode_json(value, field="").decode()
+
+
+def _too_long(size: int, limit: int) -> EnvelopeError:
+    return EnvelopeError(
+        f"{size} bytes of JSON, the limit is {limit}; "
+        "store the data elsewhere and pass a reference to it",
+        field="params",
+    )
+
+
+class Enqueued(NamedTuple):
     """What became of a job: inserted, or ``id`` is of the job that stands for it: itself, known
     already, or the holder of its unique key."""
 
@@ -102,33 +141,51 @@ def decode_job(raw: bytes, *, new_id: str, now: float) -> Job:
     new_id: the id for a document without one; now: Unix seconds, for one without created_at.
     Raises EnvelopeError naming the field.
     """
-    document = decode_json(raw)
+    job = _read(decode_json(raw), new_id, now)
+    # Written compactly params are hardly longer than in the document: most need not be written.
+    if len(raw) > MAX_PARAMS_BYTES:
+        size = len(encode_json(job.params, field="params"))
+        if size > MAX_PARAMS_BYTES:
+            raise _too_long(size, MAX_PARAMS_BYTES)
+    return job
+
+
+def decode_stored_job(raw: bytes) -> Job:
+    """Read the envelope of a job that is in a queue, hence was checked by whoever put it there.
+
+    Fields are checked all the same, in case it was not; JSON is read by a faster reader, which
+    takes the last of two equal keys, and a number beyond a double for infinity.
+    Raises EnvelopeError naming the field.
+    """
+    try:
+        document = from_json(raw, allow_inf_nan=False)
+    except ValueError:
+        # It may be valid for all that: a longer integer, a deeper document than this one reads.
+        document = decode_json(raw)
+    return _read(document, "unnamed", 0.0)
+
+
+def _read(document: object, new_id: str, now: float) -> Job:
+    """``document`` is taken apart."""
     if not isinstance(document, dict):
         raise EnvelopeError("the document has to be a JSON object")
-    known = dict(document)
-    _check_version(known.pop("v", ENVELOPE_VERSION))
-    job = Job(
-        id=_job_id(known.pop("id", None), new_id),
-        task=_task_name(known.pop("task", None)),
-        params=_params(known.pop("params", None)),
-        priority=_integer(known, "priority", DEFAULT_PRIORITY, 0, 9),
-        created_at=_number(known, "created_at", 0, _FAR_FUTURE, now),
-        available_at=_optional_number(known, "available_at", 0, _FAR_FUTURE),
-        max_attempts=_optional_integer(known, "max_attempts", 1, 1000),
-        timeout=_optional_number(known, "timeout", 0.001, 31_536_000),
-        unique=parse_unique(known.pop("unique", None)),
-        trace=_trace(known.pop("trace", None)),
-        extra=known,
+    take = document.pop
+    version = take("v", ENVELOPE_VERSION)
+    if version != ENVELOPE_VERSION or type(version) is not int:
+        _check_version(version)
+    return Job(
+        _job_id(take("id", None), new_id),
+        _task_name(take("task", None)),
+        _params(take("params", None)),
+        _integer(take("priority", None), "priority", DEFAULT_PRIORITY, 0, 9),
+        _number(take("created_at", None), "created_at", 0, _FAR_FUTURE, now),
+        _optional_number(take("available_at", None), "available_at", 0, _FAR_FUTURE),
+        _optional_integer(take("max_attempts", None), "max_attempts", 1, 1000),
+        _optional_number(take("timeout", None), "timeout", 0.001, 31_536_000),
+        parse_unique(take("unique", None)),
+        _trace(take("trace", None)),
+        document,
     )
-    # Written compactly params are hardly longer than in the document: most need not be written.
-    size = len(encode_json(job.params, field="params")) if len(raw) > MAX_PARAMS_BYTES else 0
-    if size > MAX_PARAMS_BYTES:
-        raise EnvelopeError(
-            f"{size} bytes of JSON, the limit is {MAX_PARAMS_BYTES}; "
-            "store the data elsewhere and pass a reference to it",
-            field="params",
-        )
-    return job
 
 
 def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes]:
@@ -141,14 +198,14 @@ def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes
     document = decode_json(raw)
     if not isinstance(document, dict):
         raise EnvelopeError("the document has to be a JSON object")
-    known = dict(document)
+    get = document.get
     job = Job(
-        id=_job_id(known.get("id"), new_id),
-        task=_task_name(known.get("task")),
+        id=_job_id(get("id"), new_id),
+        task=_task_name(get("task")),
         params={},
-        priority=_integer(known, "priority", DEFAULT_PRIORITY, 0, 9),
-        created_at=_number(known, "created_at", 0, _FAR_FUTURE, now),
-        available_at=_optional_number(known, "available_at", 0, _FAR_FUTURE),
+        priority=_integer(get("priority"), "priority", DEFAULT_PRIORITY, 0, 9),
+        created_at=_number(get("created_at"), "created_at", 0, _FAR_FUTURE, now),
+        available_at=_optional_number(get("available_at"), "available_at", 0, _FAR_FUTURE),
     )
     if document.get("id") is not None and document.get("created_at") is not None:
         return job, raw
@@ -210,8 +267,7 @@ def _trace(found: object) -> Mapping[str, str] | None:
     return found
 
 
-def _optional_number(known: dict[str, Any], name: str, low: float, high: float) -> float | None:
-    found = known.pop(name, None)
+def _optional_number(found: object, name: str, low: float, high: float) -> float | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, (int, float)):
@@ -221,13 +277,12 @@ def _optional_number(known: dict[str, Any], name: str, low: float, high: float) 
     return float(found)
 
 
-def _number(known: dict[str, Any], name: str, low: float, high: float, default: float) -> float:
-    found = _optional_number(known, name, low, high)
-    return default if found is None else found
+def _number(found: object, name: str, low: float, high: float, default: float) -> float:
+    number = _optional_number(found, name, low, high)
+    return default if number is None else number
 
 
-def _optional_integer(known: dict[str, Any], name: str, low: int, high: int) -> int | None:
-    found = known.pop(name, None)
+def _optional_integer(found: object, name: str, low: int, high: int) -> int | None:
     if found is None:
         return None
     if type(found) is not int or not low <= found <= high:
@@ -237,6 +292,6 @@ def _optional_integer(known: dict[str, Any], name: str, low: int, high: int) -> 
     return found
 
 
-def _integer(known: dict[str, Any], name: str, default: int, low: int, high: int) -> int:
-    found = _optional_integer(known, name, low, high)
-    return default if found is None else found
+def _integer(found: object, name: str, default: int, low: int, high: int) -> int:
+    number = _optional_integer(found, name, low, high)
+    return default if number is None else number

@@ -33,7 +33,7 @@ class QueueLimits:
     keep_succeeded: timedelta = timedelta(hours=1)
     keep_dead: timedelta = timedelta(days=7)
     keep_count: int = 10_000
-    keep_presence: timedelta = timedelta(seconds=60)
+    keep_presence: timedelta = timedelta(minutes=5)
 
 
 LimitsOf = Callable[[QueueName], QueueLimits]
@@ -99,7 +99,8 @@ class ExchangeReply:
 @dataclass(frozen=True, slots=True)
 class RenewReply:
     """lost: ids no longer ours; cancel: ids whose cancellation was requested; draining: the
-    worker is cordoned and gets no jobs until it is told otherwise; paused: nobody does."""
+    worker is cordoned and gets no jobs until it is told otherwise; paused: nobody does;
+    stacks_asked: somebody waits for its stacks, see ``Broker.beat``."""
 
     lost: tuple[str, ...]
     cancel: tuple[str, ...]
@@ -107,6 +108,7 @@ class RenewReply:
     intake: int
     draining: bool = False
     paused: bool = False
+    stacks_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,10 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+RESULT_LIMIT = 1024 * 1024
+"""Bytes of JSON."""
+LONGEST_DELAY = timedelta(days=3660)
+"""Of an attempt that a task asks for. Due times beyond what a datetime holds could not be read."""
 ERROR_TEXT_LIMIT = 16_384
 CAUSE_LIMIT = 200
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
@@ -44,7 +48,8 @@ class JobError:
     type:    name of the exception's class, or a word of ours (Timeout, WorkerLost...)
     message: its text
     trace:   formatted traceback, may be empty
-    cause:   exception | timeout | memory | signal | exit | invalid | unknown_task | poison | ...
+    cause:   exception | timeout | memory | signal | exit | not_started | invalid | unknown_task |
+             poison | ...
     """
 
     type: str

@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode
 
 DEFAULT_HOST = "localhost"
@@ -54,8 +55,7 @@ class Kind(StrEnum):
     CLUSTER = "cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a server listens: ``path`` of a socket, else host and port."""
 
     host: str = ""

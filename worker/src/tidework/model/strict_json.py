@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -19,8 +20,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 def encode_json(value: object, *, field: str) -> bytes:
     """Compact UTF-8 JSON. Raises EnvelopeError for what JSON cannot say (NaN, objects...)."""
     try:
-        text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-        return text.encode()
+        return _ENCODER.encode(value).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise EnvelopeError(f"not JSON data: {error}; convert it first", field=field) from error
 
@@ -33,17 +33,15 @@ def decode_json(raw: bytes) -> Any:
     Raises EnvelopeError with the place of the fault.
     """
     try:
-        found = json.loads(
-            raw.decode(),
-            object_pairs_hook=_object,
-            parse_float=_finite,
-            parse_constant=_refuse_constant,
-        )
-        if _SURROGATE.search(raw):
+        found = _DECODER.decode(raw.decode())
+        if b"\\u" in raw and _SURROGATE.search(raw):
             _refuse_half_pairs(found)
         refuse_depth(found, raw)
         return found
     except json.JSONDecodeError as error:
+        if raw.startswith(codecs.BOM_UTF8):
+            reason = "begins with a byte order mark (BOM); write UTF-8 without it"
+            raise EnvelopeError(f"not valid JSON: {reason}") from error
         raise EnvelopeError(
             f"not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
         ) from error
@@ -98,6 +96,13 @@ def refuse_depth(found: Any, raw: bytes) -> None:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
+
+
+# Made once: json.dumps and json.loads would make them at every call.
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse_constant
+)
 
 
 def shown(value: object) -> str:

@@ -17,7 +17,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.identity import is_task_name
 from tidework.model.job import DEFAULT_PRIORITY
+from tidework.model.params import EncodedParams
 from tidework.model.retry import RetryPolicy
+from tidework.model.scalars import scalars_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,9 @@ class Signature:
         self._task = task
         self._signature = inspect.signature(function)
         self._open = False
-        fields: dict[str, Any] = {}
         hints = get_type_hints(function, include_extras=True)
+        found: dict[str, tuple[Any, Any]] = {}
+        positional: list[str] = []
         for name, parameter in self._signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 self._open = True
@@ -97,50 +100,73 @@ class Signature:
                     f"task {task!r}: parameter {parameter} has no name on the wire; "
                     "params travel as a JSON object, so make it a plain named parameter"
                 )
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                positional.append(name)
             default = ... if parameter.default is parameter.empty else parameter.default
-            # Prefixed: a parameter may be called 'schema' or 'model_config'.
-            fields[f"p_{name}"] = (hints.get(name, Any), default)
-        self._names = tuple(fields)
+            found[name] = (hints.get(name, Any), default)
+        self._positional = tuple(positional)
+        self._model = self._make_model(found)
+        self._scalars = None if self._open else scalars_of(found)
+
+    def _make_model(self, found: Mapping[str, tuple[Any, Any]]) -> type[BaseModel]:
+        # Prefixed: a parameter may be called 'schema' or 'model_config'.
+        fields: dict[str, Any] = {f"p_{name}": field for name, field in found.items()}
         config = ConfigDict(
             extra="allow" if self._open else "forbid",
             alias_generator=_without_prefix,
             arbitrary_types_allowed=False,
         )
         try:
-            self._model: type[BaseModel] = create_model(task, __config__=config, **fields)
+            model: type[BaseModel] = create_model(self._task, __config__=config, **fields)
         except Exception as error:
             raise ConfigurationError(
-                f"task {task!r}: a parameter's type cannot be checked by pydantic: {error}"
+                f"task {self._task!r}: a parameter's type cannot be checked by pydantic: {error}"
             ) from error
+        return model
 
-    def to_params(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def to_params(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         """JSON-ready params. Raises ParamsError as a call with these arguments would fail."""
+        given = self._by_name(args, kwargs) if args else kwargs
+        raw = None if self._scalars is None else self._scalars.encode(given)
+        if raw is not None:
+            return EncodedParams(raw)
         try:
-            bound = self._signature.bind(*args, **kwargs).arguments
-        except TypeError as error:
-            raise ParamsError(self._task, str(error)) from error
-        given = {name: value for name, value in bound.items() if name in self._signature.parameters}
-        if self._open:
-            catch_all = next(
-                p.name
-                for p in self._signature.parameters.values()
-                if p.kind is inspect.Parameter.VAR_KEYWORD
-            )
-            given |= given.pop(catch_all, {})
-        checked = self._validate(given)
+            checked = self._model.model_validate(given)
+        except ValidationError as error:
+            self._bind(args, kwargs)
+            raise self._refusal(error) from error
         try:
-            dumped = checked.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            return checked.model_dump(mode="json", by_alias=True, exclude_unset=True)
         except Exception as error:
             raise ParamsError(self._task, f"not JSON data: {error}") from error
-        return dumped
+
+    def _by_name(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        given = dict(zip(self._positional, args, strict=False))
+        given.update(kwargs)
+        if len(given) < len(args) + len(kwargs):
+            self._bind(args, kwargs)
+        return given
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        try:
+            self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ParamsError(self._task, str(error)) from error
 
     def to_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Keyword arguments for the function. Raises ParamsError naming each wrong parameter."""
-        checked = self._validate(params)
+        arguments = None if self._scalars is None else self._scalars.validate(params)
+        if arguments is not None:
+            return arguments
+        try:
+            checked = self._model.model_validate(params)
+        except ValidationError as error:
+            raise self._refusal(error) from error
+        given = checked.model_fields_set
         arguments = {
-            _without_prefix(name): getattr(checked, name)
-            for name in self._names
-            if name in checked.model_fields_set
+            _without_prefix(name): value
+            for name, value in checked.__dict__.items()
+            if name in given
         }
         return arguments | (checked.model_extra or {})
 
@@ -148,15 +174,12 @@ class Signature:
         """JSON Schema of the params."""
         return self._model.model_json_schema()
 
-    def _validate(self, given: Mapping[str, Any]) -> BaseModel:
-        try:
-            return self._model.model_validate(given)
-        except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(str(part) for part in fault['loc']) or 'params'}: {fault['msg']}"
-                for fault in error.errors(include_url=False)
-            )
-            raise ParamsError(self._task, faults) from error
+    def _refusal(self, error: ValidationError) -> ParamsError:
+        faults = "; ".join(
+            f"{'.'.join(str(part) for part in fault['loc']) or 'params'}: {fault['msg']}"
+            for fault in error.errors(include_url=False)
+        )
+        return ParamsError(self._task, faults)
 
 
 def _without_prefix(name: str) -> str:

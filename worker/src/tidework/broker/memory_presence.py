@@ -1,0 +1,83 @@
+"""Workers in the memory model: what they say of themselves, and what people ask of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+from tidework.broker.broker import CordonAnswer, UncordonAnswer
+from tidework.broker.memory_calls import MemoryCalls
+from tidework.clock import from_ms
+from tidework.model.backlog import Cordon, Presence, StacksAnswer
+from tidework.model.identity import QueueName
+from tidework.model.job import JobState
+
+
+class MemoryPresence(MemoryCalls):
+    """Presence, cordons by a person, requests for stacks."""
+
+    async def beat(
+        self,
+        queue: QueueName,
+        presence: Presence,
+        *,
+        ttl: timedelta,
+        stacks: StacksAnswer | None = None,
+    ) -> int:
+        state = self._open(queue)
+        name, document = presence.incarnation, json.loads(json.dumps(presence.document))
+        asked = 0
+        if state.presence.get(name, presence) is not None:  # else it has left: the beat is late
+            state.seen[name] = state.now
+            state.presence[name] = Presence(name, from_ms(state.now), document)
+            asked = state.stack_requests.note_beat(name, stacks, state.now)
+        state.forget_absent(ttl)
+        return asked
+
+    async def leave(self, queue: QueueName, incarnation: str) -> None:
+        state = self._open(queue)
+        # Its last reply stays: a request of it that was sent twice may still be on its way.
+        state.seen[incarnation] = state.now
+        state.presence[incarnation] = None
+        state.cordons.note_person(incarnation, state.now, cordons=False)
+        state.stack_requests.forget(incarnation)
+
+    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
+        state = self._open(queue)
+        return tuple(
+            replace(
+                found,
+                seen_at=from_ms(state.seen[name]),
+                silent_for=timedelta(milliseconds=max(0, state.now - state.seen[name])),
+                cordon=state.cordons.by_whom(name, state.now),
+            )
+            for name, found in sorted(state.presence.items())
+            if found is not None
+        )
+
+    async def cordon(self, queue: QueueName, incarnation: str) -> CordonAnswer | None:
+        state = self._open(queue)
+        if state.presence.get(incarnation) is None:
+            return None
+        before = Cordon.PERSON in state.cordons.by_whom(incarnation, state.now)
+        state.cordons.note_person(incarnation, state.now, cordons=True)
+        running = state.in_state(JobState.RUNNING)
+        return CordonAnswer(sum(e.worker == incarnation for e in running), before)
+
+    async def uncordon(self, queue: QueueName, incarnation: str) -> UncordonAnswer:
+        state = self._open(queue)
+        before = state.cordons.by_whom(incarnation, state.now)
+        state.cordons.note_person(incarnation, state.now, cordons=False)
+        state.wake()
+        await self._announce()
+        return UncordonAnswer(Cordon.PERSON in before, Cordon.AUTOSCALER in before)
+
+    async def ask_stacks(self, queue: QueueName, incarnation: str) -> int | None:
+        state = self._open(queue)
+        if state.presence.get(incarnation) is None:
+            return None
+        return state.stack_requests.ask(incarnation)
+
+    async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
+        return self._open(queue).stack_requests.answers.get(incarnation)
