@@ -22,7 +22,11 @@ from benchmarks.stages import FULL_ONLY, OURS, WORKLOADS
 from benchmarks.workloads import Plan
 from benchmarks.workloads.work import calibrate
 
-VARIANTS = {"celery-prefetch-1": ("celery", "prefetch-1")}
+VARIANTS = {
+    "celery-prefetch-1": ("celery", "prefetch-1"),
+    "tidework-async": (OURS, "async"),
+}
+OF_OURS = (OURS, "tidework-async")
 PEERS = (
     "taskiq",
     "dramatiq",
@@ -47,7 +51,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, help="no-ops of a drain, the same for all systems")
     parser.add_argument("--server", choices=["redis", "valkey"], help="redis where it is there")
     parser.add_argument("--json", type=Path, help="write everything to this file")
-    parser.add_argument("--profile", choices=[OURS], help="where the time of a no-op goes")
+    parser.add_argument("--profile", choices=OF_OURS, help="where the time of a no-op goes")
     return parser.parse_args()
 
 
@@ -85,7 +89,7 @@ def select(arguments: argparse.Namespace, server: str) -> tuple[Selection, dict[
     unknown = sorted({*peers} - {*PEERS} | {*workloads} - {*WORKLOADS})
     if unknown:
         sys.exit(f"unknown: {', '.join(unknown)}; see --help")
-    systems, missing = find_systems([OURS, *peers])
+    systems, missing = find_systems([*OF_OURS, *peers])
     plan = Plan(
         server=server,
         jobs=arguments.jobs,
@@ -107,7 +111,7 @@ def main() -> None:
     if arguments.profile:
         from benchmarks.profiling.profile import print_profile
 
-        print_profile(find_systems([OURS])[0][0], server, arguments.jobs or 40_000)
+        print_profile(find_systems([arguments.profile])[0][0], server, arguments.jobs or 40_000)
         return
     began, stat = time.monotonic(), machine.read_stat()
     facts: dict[str, Any] = machine.describe()

@@ -36,12 +36,13 @@ class ClockedBroker(RedisBroker):
         self, name: str, queue: QueueName, rest: Sequence[Value] = (), **named: Value
     ) -> Call:
         script, keys, argv = super()._call(name, queue, rest, **named)
-        return with_clock(script), (*keys, str(to_ms(self._clock.now()))), argv
+        return Call(with_clock(script), (*keys, str(to_ms(self._clock.now()))), argv)
 
-    async def _durability(self, queue: QueueName) -> Durability:
+    async def open_queue(self, queue: QueueName) -> None:
         """Whatever is configured: the server has no replica."""
-        await super()._durability(queue)
-        return Durability.ASYNC
+        await super().open_queue(queue)
+        since, _ = self._opened[queue]
+        self._opened[queue] = (since, Durability.ASYNC)
 
 
 @cache

@@ -44,10 +44,18 @@ def expected_of(state: QueueState) -> StoredQueue:
         counters={name: count for name, count in state.counters.items() if count},
         services={task: seconds * 1000 for task, seconds in state.service_time.items()},
         guard=_guard(state),
-        draining=dict(state.draining),
+        draining=dict(state.cordons.scores),
         replies=frozenset(state.replies),
         presence={name: found and found.document for name, found in state.presence.items()},
         seen=dict(state.seen),
+        stack_requests={
+            name: (found.asked, found.answered, found.at)
+            for name, found in state.stack_requests.numbers.items()
+        },
+        stacks={
+            name: (found.number, found.document)
+            for name, found in state.stack_requests.answers.items()
+        },
         term=state.term,
         leader=f"{term} {holder}" if holder and until > state.now else "",
         crontasks=dict(state.crontasks),

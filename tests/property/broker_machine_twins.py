@@ -48,6 +48,7 @@ READ_OUTS = frozenset(
         "list_errors",
         "stats",
         "workers",
+        "stacks",
         "gather",
         "crontasks",
         "cron_record",

@@ -20,7 +20,7 @@ from tests.property.broker_machine_draws import (
 )
 from tests.property.broker_machine_twins import START, Sent
 from tidework.broker.broker import MARKER
-from tidework.model.backlog import Presence
+from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.lease import ExchangeReply, ExchangeRequest, Settlement
 from tidework.model.outcome import JobError, Outcome
 
@@ -97,11 +97,32 @@ class WorkerActs(Player):
         leases = self.leases() or [("nobody", "w0:1")]
         self.twins.ask("renew", self.incarnations[worker], [pick(leases, i) for i in which])
 
-    @act(1, worker=WORKERS, seconds=st.sampled_from((30, 5)))
-    def beat(self, worker: int, seconds: int) -> None:
+    @act(1, worker=WORKERS, seconds=st.sampled_from((30, 5)), answers=st.integers(0, 2))
+    def beat(self, worker: int, seconds: int, answers: int) -> None:
+        """An answer may be to a request that nobody made."""
         name = self.incarnations[worker]
         presence = Presence(name, START, {"number": len(self.twins.sent)})
-        self.twins.ask("beat", presence, ttl=timedelta(seconds=seconds))
+        ttl = timedelta(seconds=seconds)
+        if not answers:
+            self.twins.ask("beat", presence, ttl=ttl)
+            return
+        asked = self.twins.stored.stack_requests.get(name, (0,))[0]
+        answer = StacksAnswer(max(1, asked + 1 - answers), {"number": len(self.twins.sent)})
+        self.twins.ask("beat", presence, ttl=ttl, stacks=answer)
+
+    @act(1, worker=WORKERS, answered=st.booleans())
+    def ask_stacks(self, worker: int, answered: bool) -> None:
+        """A person wants to know what a worker does."""
+        name = self.incarnations[worker]
+        self.twins.ask("ask_stacks", name)
+        if answered:
+            self.beat(worker, 30, 1)
+        self.twins.ask("stacks", name)
+
+    @act(1, worker=WORKERS, undo=st.booleans())
+    def cordon(self, worker: int, undo: bool) -> None:
+        """A person does."""
+        self.twins.ask("uncordon" if undo else "cordon", self.incarnations[worker])
 
     @act(1, worker=WORKERS, in_order=st.booleans())
     def end(self, worker: int, in_order: bool) -> None:

@@ -36,8 +36,9 @@ from tidework.model.job import JobState
 from tidework.model.lease import LEASE, ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker.admission import Admission, admit
-from tidework.worker.consumer import Consumer, WorkerFacts
+from tidework.worker.consumer import Consumer
 from tidework.worker.execution import Execution
+from tidework.worker.facts import WorkerFacts
 from tidework.worker.frames import JobFrame
 from tidework.worker.inbox import Inbox, read_document
 from tidework.worker.journal import Journal
@@ -62,6 +63,7 @@ EXECUTION = Execution(
 )
 
 
+@pytest.mark.thorough
 @given(documents())
 @settings(max_examples=400)
 def test_any_document_is_a_job_that_reads_alike_everywhere_or_is_refused(raw: bytes) -> None:
@@ -141,6 +143,7 @@ def test_a_good_document_is_always_a_job(document: dict[str, Any], ascii_only: b
     assert run(found) == document["params"]
 
 
+@pytest.mark.thorough
 @given(documents())
 @settings(max_examples=300)
 def test_whoever_reads_a_job_later_can_read_it_or_says_why_not(raw: bytes) -> None:
@@ -152,7 +155,7 @@ def test_whoever_reads_a_job_later_can_read_it_or_says_why_not(raw: bytes) -> No
 def run(found: AcceptedDocument) -> Any:
     """What the task returned, None if the job did not come so far; nothing is raised."""
     claimed = ClaimedJob(found.job.id, "w:1", 1, 1, 0, 0, found.body)
-    admitted = admit(claimed, SPECS, now=NOW, hard_timeout=60, unknown_grace=ENDLESS)
+    admitted = admit(claimed, SPECS, now=lambda: NOW, hard_timeout=60, unknown_grace=ENDLESS)
     if not isinstance(admitted, Admission):
         return told(admitted)
     frame = JobFrame(1, False, 0, 1, admitted.max_attempts, admitted.timeout, found.body)
@@ -179,10 +182,10 @@ class Taker(PoolBench):
         super().__init__(1)
         journal = Journal("q", WorkerNumbers("0", 1), self.clock)
         facts = WorkerFacts("w.1", {}, 60.0, ENDLESS, LEASE)
-        self.pool.dispatch.sources.clear()
-        self.pool.dispatch._grants.clear()
+        self.pool.sources.clear()
+        self.pool.claims._turns.clear()
         consumer = Consumer(queue, 0, broker, self.pool, facts, journal, self.clock)
-        self.pool.dispatch.add_source(consumer)
+        self.pool.add_source(consumer)
         inbox = Inbox(consumer, broker, journal, self.clock, LEASE)
         self.loops = [consumer.loop, inbox.watch, inbox.sweep]
 

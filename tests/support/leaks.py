@@ -17,6 +17,7 @@ import redis
 
 from tests.support.servers import ValkeyServer
 from tests.support.stored_queue import ENDED, HELD, StoredQueue, StoredRecord, read_queue
+from tidework.broker.cordons import BY_PERSON
 from tidework.broker.keys import QUEUE_PARTS, REGISTRY
 from tidework.model.identity import QueueName
 
@@ -183,9 +184,14 @@ def _crontasks(stored: StoredQueue) -> Iterator[str]:
 
 
 def _workers(stored: StoredQueue) -> Iterator[str]:
-    for part in ("replies", "presence"):
+    for part in ("replies", "presence", "stack_requests", "stacks"):
         for worker in set(getattr(stored, part)) - stored.seen.keys():
             yield f"{part} of worker {worker}, which was never seen"
+    for worker in stored.stacks.keys() - stored.stack_requests.keys():
+        yield f"stacks of worker {worker}, which nobody asked for"
+    for worker, score in stored.draining.items():
+        if score >= BY_PERSON and stored.presence.get(worker) is None:
+            yield f"a person's cordon of worker {worker}, which is gone"
 
 
 class LeakWatch:

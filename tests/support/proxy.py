@@ -94,12 +94,17 @@ class Proxy:
     port:        of the server; new connections lead to whatever it is then
     before_each: called with the name of a request before the server gets it
     seen:        how many requests of each name came
+    accepted:    how many connections
+    drops:       requests and replies are lost, and no connection ends for it: a network that
+                 swallows packets
     """
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.before_each: Callable[[str], Awaitable[None]] | None = None
         self.seen: Counter[str] = Counter()
+        self.accepted = 0
+        self.drops = False
         self._catches: list[Catch] = []
         self._sessions: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._faults: list[BaseException] = []
@@ -146,6 +151,7 @@ class Proxy:
             raise self._faults[0]
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
         task = asyncio.ensure_future(self._serve(reader, writer))
         self._sessions[task] = writer
         task.add_done_callback(self._sessions.pop)
@@ -219,6 +225,8 @@ class _Session:
         while True:
             words: list[bytes] = []
             request = await read_value(self._reader, words)
+            if self._proxy.drops:
+                continue
             if self._proxy.before_each is not None:
                 await self._proxy.before_each(name_of(words))
             found = self._proxy.meet(words, request)
@@ -232,6 +240,8 @@ class _Session:
         while True:
             reply = await read_value(from_server, [])
             found = await self._pending.get()
+            if self._proxy.drops:
+                continue
             if found is not None:
                 if reply.startswith(b"-NOSCRIPT"):
                     self._proxy.miss(found)

@@ -87,6 +87,8 @@ class StoredQueue:
     replies: frozenset[str]
     presence: dict[str, Any]
     seen: Scores
+    stack_requests: dict[str, tuple[int, ...]]
+    stacks: dict[str, Any]
     term: int
     leader: str
     crontasks: dict[str, bytes]
@@ -192,6 +194,8 @@ _HASHES: Mapping[str, Any] = {
     "counters": int,
     "services": float,
     "presence": lambda raw: json.loads(raw) if raw else None,
+    "stack_requests": lambda raw: tuple(map(int, raw.split())),
+    "stacks": lambda raw: (int(raw.split()[0]), json.loads(raw.partition(b" ")[2])),
     "crontasks": bytes,
 }
 

@@ -23,7 +23,7 @@ from tidework.broker.broker import AcceptedDocument, RejectedDocument
 from tidework.broker.redis import RedisBroker
 from tidework.broker.scripts import Value, load_script
 from tidework.broker.transport import Call
-from tidework.model.backlog import JobFilter, Presence
+from tidework.model.backlog import JobFilter, Presence, StacksAnswer
 from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
 from tidework.model.identity import QueueName
@@ -138,7 +138,13 @@ CALLS: Mapping[str, Calls] = {
         QUEUE, "host.0a1b2c3d", [("m1", "host.0a1b2c3d:1"), ("m2", "host.0a1b2c3d:2")]
     ),
     "give a sign of life": lambda b: b.beat(
-        QUEUE, Presence("host.0a1b2c3d", moment(0), {"slots": 4}), ttl=timedelta(seconds=30)
+        QUEUE, Presence("host.0a1b2c3d", moment(0), {"slots": 4}), ttl=timedelta(minutes=5)
+    ),
+    "give a sign of life, and its stacks": lambda b: b.beat(
+        QUEUE,
+        Presence("host.0a1b2c3d", moment(0), {"slots": 4}),
+        ttl=timedelta(minutes=5),
+        stacks=StacksAnswer(3, {"processes": []}),
     ),
     "leave": lambda b: b.leave(QUEUE, "host.0a1b2c3d"),
     "upkeep": lambda b: b.upkeep(QUEUE),
@@ -161,6 +167,9 @@ CALLS: Mapping[str, Calls] = {
     "numbers": lambda b: b.stats(QUEUE),
     "load": lambda b: b.gather(QUEUE, horizon=MINUTE),
     "workers": lambda b: b.workers(QUEUE),
+    "cordon a worker by hand": lambda b: b.cordon(QUEUE, "host.0a1b2c3d"),
+    "undo that": lambda b: b.uncordon(QUEUE, "host.0a1b2c3d"),
+    "ask a worker for its stacks": lambda b: b.ask_stacks(QUEUE, "host.0a1b2c3d"),
     "cordon one of two workers": lambda b: b.drain(QUEUE, 3, ["w1", "w2"], 1, ttl=MINUTE),
     "take the term": lambda b: b.take_term(QUEUE),
     "lead": lambda b: b.lead(QUEUE, "boss", timedelta(seconds=6)),

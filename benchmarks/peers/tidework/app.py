@@ -1,8 +1,12 @@
-"""Tidework: slots are processes, each job has a lease, results and ended jobs are kept as usual."""
+"""Tidework: each job has a lease, results and ended jobs are kept as usual.
+
+Slots are processes; with BENCHMARK_VARIANT=async jobs run on the event loop of one process.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import work
@@ -11,22 +15,43 @@ from tidework import Tidework
 from tidework.settings import Settings
 
 DELIVERY = "at least once, leases renewed"
-SETTINGS = "defaults; --slots = concurrency, log level warning"
+ASYNC = os.environ.get("BENCHMARK_VARIANT") == "async"
+HOW = "--async-slots = concurrency, one slot beside them" if ASYNC else "--slots = concurrency"
+SETTINGS = f"defaults; {HOW}, log level warning"
 PACKAGES = ("tidework", "redis", "hiredis")
 JOBS = 15_000
 QUEUES = int(os.environ.get("BENCHMARK_QUEUES", "0"))
 """So many queues besides the usual one; jobs of the task "spread" are spread over them."""
 
 app = Tidework("benchmark", settings=Settings(redis_url=os.environ["BENCHMARK_REDIS"]))
-TASKS = {name: app.task(name=name)(getattr(work, name)) for name in ("noop", "nap", "burn")}
+
+
+async def noop(number: int, text: str = "") -> None:
+    """Of work."""
+    work.noop(number, text)
+
+
+async def burn(number: int, rounds: int) -> None:
+    """Of work."""
+    work.burn(number, rounds)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "noop": noop if ASYNC else work.noop,
+    "nap": work.nap_async if ASYNC else work.nap,
+    "burn": burn if ASYNC else work.burn,
+}
+TASKS = {name: app.task(name=name)(function) for name, function in FUNCTIONS.items()}
 SPREAD = [
-    app.task(name=f"noop-{index}", queue=f"queue-{index}")(work.noop) for index in range(QUEUES)
+    app.task(name=f"noop-{index}", queue=f"queue-{index}")(FUNCTIONS["noop"])
+    for index in range(QUEUES)
 ]
 
 
 def commands(concurrency: int, processes: int) -> list[list[str]]:  # noqa: ARG001
-    """One supervisor, a process for each slot."""
-    command = ["tidework", "worker", "--app", "app", "--slots", str(concurrency)]
+    """One supervisor, a process for each slot or for all async jobs."""
+    places = ["--async-slots" if ASYNC else "--slots", str(concurrency)]
+    command = ["tidework", "worker", "--app", "app", *places]
     command += ["--log-level", "warning", "--queue", "default"]
     return [command + [part for i in range(QUEUES) for part in ("--queue", f"queue-{i}")]]
 

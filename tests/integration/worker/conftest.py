@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,9 +26,11 @@ def workers(redis_url: str, namespace: str, folder: Path) -> Iterator[StartWorke
     """Starts workers; whatever they leave behind is killed, and the test fails for it."""
     started: list[WorkerProcess] = []
 
-    def start(app: str = "hostile", **settings: Any) -> WorkerProcess:
+    def start(
+        app: str = "hostile", *, stdin: int = subprocess.DEVNULL, **settings: Any
+    ) -> WorkerProcess:
         given = {"redis_url": redis_url, "namespace": namespace, **settings}
-        started.append(WorkerProcess(app, folder / f"worker-{len(started)}.log", given))
+        started.append(WorkerProcess(app, folder / f"worker-{len(started)}.log", given, stdin))
         return started[-1]
 
     yield start

@@ -40,6 +40,11 @@ class Jobs:
         with redis.Redis.from_url(self.client.settings.redis_url, protocol=2) as door:
             door.lpush(key, raw)
 
+    def listeners(self) -> int:
+        """Connections of the namespace's server on which a command blocks."""
+        with redis.Redis.from_url(self.client.settings.redis_url, protocol=2) as door:
+            return int(door.info("clients")["blocked_clients"])
+
     def get(self, job_id: str) -> JobRecord:
         """What is known of it."""
         return self.client.get_sync(job_id, queue=self.queue)

@@ -61,7 +61,14 @@ def children_of(pid: int) -> list[int]:
 class WorkerProcess:
     """``python -m tidework.worker`` with JSON logs in a file."""
 
-    def __init__(self, app: str, log: Path, settings: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        app: str,
+        log: Path,
+        settings: dict[str, Any],
+        stdin: int = subprocess.DEVNULL,
+        folder: Path = APPS,
+    ) -> None:
         self._log = log
         given = {
             "app": app,
@@ -82,9 +89,9 @@ class WorkerProcess:
         with log.open("ab") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tidework.worker"],
-                cwd=APPS,
+                cwd=folder,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stderr=stderr,
             )
         self.pid = self.process.pid

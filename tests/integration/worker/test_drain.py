@@ -44,7 +44,7 @@ def test_a_running_job_finishes_and_no_other_begins(
     assert jobs.get(waiting).deliveries == 0
 
 
-@pytest.mark.parametrize("how", ["second signal", "end of the grace"])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "end of the grace"])
 def test_what_does_not_finish_is_handed_back_uncounted(
     start_worker: StartWorker, jobs: Jobs, folder: Path, how: str
 ) -> None:
@@ -54,9 +54,9 @@ def test_what_does_not_finish_is_handed_back_uncounted(
     until((folder / "a.began").exists, "the job runs")
 
     worker.signal(signal.SIGTERM)
-    if how == "second signal":
+    if how != "end of the grace":
         worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
-        worker.signal(signal.SIGTERM)
+        worker.signal(signal.Signals[how])
 
     assert worker.wait() == 0
     record = jobs.get(running)

@@ -75,6 +75,20 @@ def test_several_queues_share_the_slots(start_worker: StartWorker, jobs: Jobs) -
     assert [others.result(job_id) for job_id in more] == list(range(100, 120))
 
 
+def test_each_of_many_idle_queues_is_listened_to(start_worker: StartWorker, jobs: Jobs) -> None:
+    """More than there are connections for ordinary requests."""
+    names = [f"q{number}" for number in range(40)]
+    worker = start_worker(queue=["jobs", *names], slots=2).wait_started()
+    last = Jobs(jobs.client, names[-1])
+    until(lambda: last.listeners() >= len(names) + 1, "all queues are listened to")
+
+    ids = [Jobs(jobs.client, name).put("add", a=1, b=2) for name in names]
+
+    for name, job_id in zip(names, ids, strict=True):
+        assert Jobs(jobs.client, name).result(job_id) == 3
+    assert worker.metric("tidework_redis_errors_total") == 0
+
+
 async def test_presence_says_who_works_on_what(
     start_worker: StartWorker, redis_url: str, namespace: str
 ) -> None:

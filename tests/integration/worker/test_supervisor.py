@@ -39,7 +39,7 @@ async def make(broker: MemoryBroker, **settings: Any) -> Supervisor:
 async def wait_started(supervisor: Supervisor) -> list[int]:
     """Wait until its slots are there; returns the pids of template and children."""
     async with asyncio.timeout(20):
-        while not supervisor.pool.dispatch.has_idle:
+        while not supervisor.pool.dispatch.idle():
             await asyncio.sleep(0.01)
     template = supervisor._keeper.pid
     assert template is not None

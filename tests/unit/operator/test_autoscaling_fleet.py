@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.support.fake_cluster import FakeCluster
-from tidework.model.backlog import Presence
+from tidework.model.backlog import Cordon, Presence
 from tidework.model.identity import QueueName
 from tidework.scaling import ReplicaStates
 from tidework_operator.autoscaling.fleet import LOST_AFTER, Fleet, Rank, WorkerPod, read_fleet
@@ -89,6 +90,26 @@ def test_leases_of_all_incarnations_count_and_the_latest_one_is_the_worker() -> 
         ("b", "b.1", 0),
         ("c", "c.9", 1),
     ]
+
+
+def test_a_stale_presence_is_none() -> None:
+    stale = replace(presence("a.1", 31), silent_for=timedelta(seconds=31))
+
+    (found,) = read(pod("a"), workers=(stale,)).pods
+
+    assert found.incarnation == ""
+
+
+def test_a_person_may_want_a_worker_to_go() -> None:
+    workers = (
+        replace(presence("a.1"), cordon=Cordon.PERSON),
+        replace(presence("b.1"), cordon=Cordon.AUTOSCALER),
+        replace(presence("c.1", 20), cordon=Cordon.PERSON | Cordon.AUTOSCALER),
+        presence("c.2"),
+    )
+    found = read(pod("a"), pod("b"), pod("c"), workers=workers)
+
+    assert [each.unwanted for each in found.pods] == [True, False, False], "c is another life"
 
 
 def test_states_count_each_pod_once() -> None:

@@ -36,9 +36,10 @@ def pod(
     *,
     marked: bool = False,
     terminating: bool = False,
+    unwanted: bool = False,
 ) -> WorkerPod:
     """With a worker that has presence."""
-    return WorkerPod(name, rank, terminating, False, marked, f"{name}.1", leases)
+    return WorkerPod(name, rank, terminating, False, marked, f"{name}.1", leases, unwanted)
 
 
 def starting(name: str) -> WorkerPod:
@@ -99,6 +100,22 @@ def test_the_least_busy_are_cordoned_and_no_more_than_have_to() -> None:
 
     assert cordoned(here, 3) == {"c"}
     assert cordoned(here, 1) == {"c", "b", "d"}
+
+
+def test_whom_a_person_cordoned_goes_first_busy_or_not() -> None:
+    here = fleet(pod("a"), pod("b"), pod("c", 3, unwanted=True))
+
+    assert cordoned(here, 2) == {"c"}
+    assert cordoned(here, 1) == {"a", "c"}
+    assert step(here, 2).actions == (), "it is not free yet"
+    free = fleet(pod("a", marked=True), pod("b"), pod("c", unwanted=True))
+    assert step(free, 2, "a").actions == (Unmark("a"), Mark("c"))
+
+
+def test_whom_a_person_cordoned_keeps_its_place_in_the_controllers_order() -> None:
+    here = fleet(pod("a", unwanted=True), pod("unwell", 2, Rank.NOT_READY))
+
+    assert cordoned(here, 1) == {"unwell"}
 
 
 def test_who_is_cordoned_stays_so_among_equals() -> None:

@@ -5,7 +5,7 @@ The ReplicaSet controller that is played here prefers busy pods wherever it has 
 
 from __future__ import annotations
 
-from tests.support.autoscaling_rig import AutoscalingRig
+from tests.support.autoscaling_rig import QUEUE, AutoscalingRig
 from tidework_operator.cluster import Kind
 
 
@@ -194,4 +194,22 @@ async def test_a_smaller_count_is_refused_if_the_deployment_changed_meanwhile() 
 
     await rig.play_until(lambda: rig.replicas == 0)
 
+    assert rig.fleet.taken_busy == []
+
+
+async def test_whom_a_person_cordoned_is_taken_before_idle_ones_once_it_holds_nothing() -> None:
+    rig = AutoscalingRig(maxReplicas=3, minReplicas=2, service=3)
+    await rig.put(3)
+    await rig.play_until(lambda: rig.busy == 3)
+    chosen = list(rig.fleet.workers.values())[1]
+    chosen.held = {job: (token, rig.fleet.second + 40) for job, (token, _) in chosen.held.items()}
+    await rig.play_until(lambda: rig.busy == 1)
+    assert chosen.held
+    assert await rig.broker.cordon(QUEUE, chosen.incarnation) is not None
+
+    await rig.play(20)
+    assert rig.fleet.taken == [], "it is busy, and the others stay for it"
+    await rig.play_until(lambda: bool(rig.fleet.taken))
+
+    assert rig.fleet.taken == [chosen.pod]
     assert rig.fleet.taken_busy == []

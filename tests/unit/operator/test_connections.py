@@ -32,7 +32,7 @@ from tidework_operator.connections import (
 )
 
 EMAILS, REPORTS = QueueName("shop", "emails"), QueueName("shop", "reports")
-CALL: Call = (load_script("take_term"), (), [])
+CALL = Call(load_script("take_term"), (), ())
 
 
 def limits(_queue: QueueName) -> QueueLimits:

@@ -20,8 +20,9 @@ FIRST_PID = 1_000_000_000
 class FakeChild:
     """The far end of a child's pipes."""
 
-    def __init__(self, key: int, pipe: int, permits: int) -> None:
+    def __init__(self, key: int, pipe: int, permits: int, places: int = 0) -> None:
         self.key = key
+        self.places = places
         self.pid = FIRST_PID + key
         self.pipe = socket.socket(fileno=os.dup(pipe))
         self.pipe.setblocking(False)
@@ -31,10 +32,14 @@ class FakeChild:
 
     def jobs(self) -> list[frames.JobFrame]:
         """Job frames that arrived since the last look."""
+        return [found for found in self.orders() if isinstance(found, frames.JobFrame)]
+
+    def orders(self) -> list[frames.Order]:
+        """Everything that arrived since the last look."""
         found = []
         try:
             while data := self.pipe.recv(65536):
-                found += [frames.JobFrame.decode(p) for p in self._buffer.feed(data)]
+                found += [frames.decode_order(p) for p in self._buffer.feed(data)]
         except BlockingIOError:
             pass
         return found
@@ -67,10 +72,10 @@ class FakeOrders:
         self.away = False
         self.killed = 0
 
-    def order_child(self, key: int, pipe: int, permits: int) -> bool:
+    def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
         if self.away:
             return False
-        self.children.append(FakeChild(key, pipe, permits))
+        self.children.append(FakeChild(key, pipe, permits, places))
         return True
 
     def kill(self) -> None:
@@ -84,12 +89,15 @@ class FakeOrders:
 class PoolBench:
     """A pool over fake children, with one source."""
 
-    def __init__(self, slots: int = 1, *, jobs: int = 1000, memory: int = 1 << 30) -> None:
+    def __init__(
+        self, slots: int = 1, *, async_slots: int = 0, jobs: int = 1000, memory: int = 1 << 30
+    ) -> None:
         self.clock = SystemClock()
         self.orders = FakeOrders()
-        self.pool = SlotPool(slots, self.orders, Recycling(jobs, memory), self.clock)
+        recycling = Recycling(jobs, memory)
+        self.pool = SlotPool(slots, self.orders, recycling, self.clock, async_slots=async_slots)
         self.source = Source()
-        self.pool.dispatch.add_source(self.source)
+        self.pool.add_source(self.source)
 
     def start(self) -> None:
         """All slots have a child that is ready."""
@@ -104,9 +112,9 @@ class PoolBench:
 
     def read(self) -> None:
         """Have the pool read what the children said, without waiting for the loop."""
-        for slot in self.pool.slots:
-            if slot.link is not None:
-                slot.link.read()
+        for link in self.pool.links():
+            if link.retired_at is None:
+                link.read()
 
     def begin(self, child: FakeChild, number: int, *, ago: float = 0.0) -> None:
         """The child starts a job, ``ago`` seconds before now."""

@@ -18,7 +18,8 @@ from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
 from tidework.worker import frames
-from tidework.worker.consumer import Consumer, WorkerFacts
+from tidework.worker.consumer import Consumer
+from tidework.worker.facts import WorkerFacts
 from tidework.worker.inbox import Inbox
 from tidework.worker.journal import Journal
 from tidework.worker.renewal import Renewal
@@ -56,10 +57,10 @@ class Bench(PoolBench):
         self.numbers = WorkerNumbers("0", slots)
         self.journal = Journal("q", self.numbers, self.clock)
         facts = WorkerFacts("w.1", {"t": TaskSpec("t", "q")}, 600.0, 600.0, lease)
-        self.pool.dispatch.sources.clear()
-        self.pool.dispatch._grants.clear()
+        self.pool.sources.clear()
+        self.pool.claims._turns.clear()
         self.consumer = Consumer(QUEUE, 0, self.broker, self.pool, facts, self.journal, self.clock)
-        self.pool.dispatch.add_source(self.consumer)
+        self.pool.add_source(self.consumer)
         self.inbox = Inbox(self.consumer, self.broker, self.journal, self.clock, lease)
         self.renewal = Renewal(self.broker, "w.1", [(self.consumer, self.journal)], lease)
         self.tasks: list[asyncio.Task[None]] = []

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
-from tidework.worker.held import HeldJob
+from tidework.worker.held import HeldJob, Mode
 
 
 class Source:
@@ -17,12 +17,22 @@ class Source:
 
     def __init__(self, index: int = 0) -> None:
         self.index = index
-        self.waiting: deque[HeldJob] = deque()
+        self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Mode)
+        self.shares: tuple[float, ...] = (1.0, 0.0)
         self.hungry = True
+        self.unsettled = False
         self.settled: dict[str, Outcome] = {}
         self.forgotten: list[str] = []
         self.taken_back: list[str] = []
         self.offers = 0
+
+    @property
+    def waiting(self) -> deque[HeldJob]:
+        return self.lines[Mode.ALONE]
+
+    @property
+    def wants(self) -> bool:
+        return self.hungry
 
     def settle(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
         assert job.id not in self.settled
@@ -34,15 +44,24 @@ class Source:
 
     def take_back(self, jobs: Sequence[HeldJob]) -> None:
         self.taken_back += [job.id for job in jobs]
-        self.waiting.extendleft(reversed(jobs))
+        for job in reversed(jobs):
+            self.lines[job.mode].appendleft(job)
 
     def on_capacity(self) -> None:
         self.offers += 1
 
-    def add(self, *names: str, task: str = "t", losses: int = 0, timeout: float = 600.0) -> None:
-        self.waiting += [
-            held(name, source=self, task=task, losses=losses, timeout=timeout) for name in names
-        ]
+    def add(
+        self,
+        *names: str,
+        task: str = "t",
+        losses: int = 0,
+        timeout: float = 600.0,
+        mode: Mode = Mode.ALONE,
+    ) -> None:
+        for name in names:
+            job = held(name, source=self, task=task, losses=losses, timeout=timeout)
+            job.mode = mode
+            self.lines[mode].append(job)
 
 
 def held(

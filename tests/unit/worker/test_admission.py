@@ -27,7 +27,7 @@ def claimed(releases: int = 0, body: bytes | None = None, **envelope: Any) -> Cl
 
 
 def judge(job: ClaimedJob, now: float = NOW) -> Admission | Outcome:
-    return admit(job, SPECS, now=now, hard_timeout=600, unknown_grace=60)
+    return admit(job, SPECS, now=lambda: now, hard_timeout=600, unknown_grace=60)
 
 
 def outcome(job: ClaimedJob, now: float = NOW) -> Outcome:

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.worker.children import Make, PoolBench
 from tests.unit.worker.jobs import Source
 from tidework.worker.dispatch import AHEAD_IN_CHILD
-from tidework.worker.verdicts import Verdict
+from tidework.worker.held import Verdict
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ async def test_jobs_behind_one_that_runs_long_are_taken_back(make: Make) -> None
     assert bench.source.taken_back == []
     link = bench.pool.slots[0].link
     assert link is not None
-    link.jobs[0].started_at = bench.clock.monotonic() - 1
+    link.first.started_at = bench.clock.monotonic() - 1
 
     bench.look()
 
@@ -160,56 +160,10 @@ async def test_no_more_jobs_than_the_child_may_run_go_ahead(make: Make) -> None:
     assert len(bench.orders.children[0].jobs()) == 2
 
 
-async def test_room_to_claim_ahead_follows_the_service_time(make: Make) -> None:
-    bench = make(2)
-    assert bench.pool.dispatch.ahead_room(bench.source) == 0
-    bench.pool._times.note("t", 0.01)
-
-    assert bench.pool.dispatch.ahead_room(bench.source) == 10
-    bench.source.add("a", "b", "c")
-    assert bench.pool.dispatch.ahead_room(bench.source) == 7
-
-
-async def test_a_slot_whose_job_runs_long_gives_no_room(make: Make) -> None:
-    bench = make()
-    bench.pool._times.note("t", 0.01)
-    bench.source.add("a")
-    bench.pool.dispatch.run()
-    bench.begin(bench.orders.children[0], 1, ago=1)
-
-    assert bench.pool.dispatch.ahead_room(bench.source) == 0
-
-
-async def test_idle_slots_are_granted_once(make: Make) -> None:
-    bench = make(3)
-
-    granted = bench.pool.dispatch.reserve(bench.source)
-
-    assert granted == 3
-    assert bench.pool.dispatch.reserve(bench.source) == 0
-    assert not bench.pool.dispatch.has_idle
-    bench.pool.dispatch.unreserve(granted)
-    assert bench.pool.dispatch.reserve(bench.source) == 3
-
-
-async def test_a_slot_is_left_for_whoever_was_granted_one_longer_ago(make: Make) -> None:
-    bench = make(1)
-    other = Source(1)
-    bench.pool.dispatch.add_source(other)
-    dispatch = bench.pool.dispatch
-    dispatch.unreserve(dispatch.reserve(bench.source))
-
-    assert dispatch.reserve(bench.source) == 0, "it is the other's turn"
-    assert dispatch.reserve(other) == 1
-    dispatch.unreserve(1)
-    other.hungry = False
-    assert dispatch.reserve(bench.source) == 1
-
-
 async def test_sources_take_turns(make: Make) -> None:
     bench = make(1)
     other = Source(1)
-    bench.pool.dispatch.add_source(other)
+    bench.pool.add_source(other)
     bench.source.add("a1", "a2")
     other.add("b1", "b2")
     child = bench.orders.children[0]

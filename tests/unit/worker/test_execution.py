@@ -17,8 +17,8 @@ from tidework.logs import job_fields
 from tidework.model.current import current_job, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
-from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker.execution import LONGEST_DELAY, RESULT_LIMIT, Execution
+from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
+from tidework.worker.execution import Execution
 from tidework.worker.frames import JobFrame
 
 QUEUE = QueueName("ns", "emails")

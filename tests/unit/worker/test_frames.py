@@ -65,3 +65,43 @@ def test_a_short_job_is_a_frame_error() -> None:
 def test_an_absurd_length_is_refused_before_it_is_awaited() -> None:
     with pytest.raises(frames.FrameError, match="limit"):
         frames.FrameBuffer().feed(b"\xff\xff\xff\xff")
+
+
+@pytest.mark.parametrize(
+    ("frame", "order"),
+    [
+        (JOB.encode(), JOB),
+        (frames.stop_frame(12), frames.Stop(12)),
+        (frames.ping_frame(), frames.Ping()),
+    ],
+)
+def test_orders_survive_the_wire(frame: bytes, order: frames.Order) -> None:
+    (payload,) = frames.FrameBuffer().feed(frame)
+
+    assert frames.decode_order(payload) == order
+
+
+@pytest.mark.parametrize("payload", [bytes(4), bytes(9), bytes(4) + b"X" + bytes(4), b"", b"J"])
+def test_an_order_of_nonsense_is_a_frame_error(payload: bytes) -> None:
+    with pytest.raises(frames.FrameError):
+        frames.decode_order(payload)
+
+
+def test_signs_of_life_survive_the_wire() -> None:
+    payloads = frames.FrameBuffer().feed(frames.alive_frame() + frames.ready_frame())
+
+    assert [frames.decode_report(found) for found in payloads] == [frames.Alive(), frames.Ready()]
+
+
+def test_a_large_frame_in_pieces_is_put_together_once() -> None:
+    big = frames.JobFrame(1, False, 0, 1, 1, 1.0, b"x" * 1_000_000)
+    data = JOB.encode() + big.encode() + JOB.encode()
+    buffer = frames.FrameBuffer()
+
+    found = [
+        frames.JobFrame.decode(payload)
+        for at in range(0, len(data), 65_536)
+        for payload in buffer.feed(data[at : at + 65_536])
+    ]
+
+    assert found == [JOB, big, JOB]

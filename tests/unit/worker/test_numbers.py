@@ -10,12 +10,16 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.worker.jobs import held
+from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
+from tidework.model.task import TaskSpec
 from tidework.worker import process
 from tidework.worker.backoff import Backoff
+from tidework.worker.held import Mode, Verdict
 from tidework.worker.memory import pss_bytes
+from tidework.worker.modes import Modes
 from tidework.worker.service_times import MAX_AHEAD, ServiceTimes
-from tidework.worker.verdicts import Verdict, outcome_of_dead
+from tidework.worker.verdicts import outcome_of_dead
 
 
 def test_backoff_doubles_up_to_its_cap_and_starts_over() -> None:
@@ -37,7 +41,8 @@ def test_nothing_is_claimed_ahead_before_a_job_was_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "ahead"), [(0.0, MAX_AHEAD), (0.001, MAX_AHEAD), (0.01, 5), (0.04, 1), (0.06, 0)]
+    ("seconds", "ahead"),
+    [(0.0, MAX_AHEAD), (0.001, MAX_AHEAD), (0.01, 5), (0.04, 1), (0.09, 1), (0.11, 0)],
 )
 def test_about_fifty_milliseconds_of_work_are_claimed_ahead(seconds: float, ahead: int) -> None:
     times = ServiceTimes()
@@ -122,3 +127,47 @@ def test_pss_of_a_process() -> None:
     assert found is not None
     assert found > 50_000_000
     assert pss_bytes(child.pid) is None
+
+
+def modes(tasks: str, async_tasks: str, async_slots: int = 10) -> Modes:
+    return Modes({name: TaskSpec(name, "q") for name in tasks}, set(async_tasks), async_slots)
+
+
+def test_async_tasks_share_a_loop_if_there_is_one_unless_they_were_lost() -> None:
+    found = modes("ab", "a")
+
+    assert found.mode_of("a", 0) is Mode.SHARED
+    assert found.mode_of("a", 1) is Mode.ALONE
+    assert found.mode_of("b", 0) is Mode.ALONE
+    assert modes("ab", "a", 0).mode_of("a", 0) is Mode.ALONE
+
+
+def test_the_shares_of_an_application_with_one_kind_of_task_are_known() -> None:
+    assert modes("ab", "").shares == (1.0, 0.0)
+    assert modes("ab", "ab").shares == (0.0, 1.0)
+    assert modes("ab", "ab", 0).shares == (1.0, 0.0)
+
+
+def test_the_shares_of_others_are_learned_and_never_certain() -> None:
+    found = modes("ab", "a")
+    assert found.shares == (0.5, 0.5)
+
+    for _ in range(200):
+        found.note(Mode.SHARED)
+
+    alone, shared = found.shares
+    assert 0 < alone < 0.05
+    assert alone + shared == 1
+
+
+def test_a_job_that_finds_no_place_is_given_back_less_and_less_often_and_then_kept() -> None:
+    found = modes("ab", "a")
+
+    def claimed(releases: int) -> ClaimedJob:
+        return ClaimedJob("j", "w.1:1", 1, 1, 0, releases, b"{}")
+
+    assert [found.delay_of(claimed(n)).total_seconds() for n in (0, 1, 2)] == [1, 2, 4]
+    assert [found.keeps(claimed(n)) for n in (9, 10)] == [False, True]
+    alone = modes("ab", "a", 0)
+    assert alone.delay_of(claimed(5)) == timedelta(0)
+    assert not alone.keeps(claimed(15))

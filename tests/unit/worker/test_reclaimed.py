@@ -29,7 +29,7 @@ async def lose_and_claim_again(bench: Bench) -> None:
     await bench.enqueue("a")
     await until(lambda: "a" in bench.consumer.held)
     old = bench.consumer.held["a"]
-    link = next(link for link in bench.pool._links.values() if old in link.jobs)
+    link = next(link for link in bench.pool._links.values() if old in link.jobs.values())
     child = next(child for child in bench.orders.children if child.key == link.key)
     bench.begin(child, 1)
     bench.broker._queues[QUEUE].entries["a"].lease_ms = 0
@@ -54,7 +54,7 @@ async def test_an_old_result_that_is_refused_does_not_end_the_new_hold(bench: Be
 
     # The old child had ended the job in the moment in which it was killed.
     killed = next(link for link in bench.pool._links.values() if link.killed_at is not None)
-    bench.consumer.settle(killed.jobs[0], Outcome.complete(), 0.1)
+    bench.consumer.settle(killed.first, Outcome.complete(), 0.1)
     await until(lambda: len(bench.broker.requests) > asked and not bench.consumer._outbox)
     await until(lambda: bench.consumer._under_way is None)
 
@@ -83,11 +83,11 @@ async def test_a_renewal_that_was_overtaken_does_not_stop_the_new_run(
     bench.renewal.loop.nudge()
     await asyncio.sleep(0)
     # Meanwhile it is given back and claimed again, all by this worker.
-    link = next(link for link in bench.pool._links.values() if first in link.jobs)
+    link = next(link for link in bench.pool._links.values() if first in link.jobs.values())
     child = next(child for child in bench.orders.children if child.key == link.key)
     child.say(b"")
     bench.begin(child, 1)
-    link.jobs.popleft()
+    link.jobs.pop(link.first.number)
     bench.consumer.settle(first, Outcome.release(), None)
     bench.pool.on_reports(link)
     await until(lambda: bench.consumer.held.get("a") not in (None, first))

@@ -8,9 +8,9 @@ import pytest
 
 from tests.unit.worker.children import FakeChild, Make, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker import frames, slots
+from tidework.worker import frames, overdue, slots
 from tidework.worker.dispatch import Slot
-from tidework.worker.verdicts import Verdict
+from tidework.worker.held import Verdict
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_a_job_past_its_timeout_is_a_failed_attempt(make: Make) -> None:
 
     link = bench.pool.slots[0].link
     assert link is not None
-    link.jobs[0].started_at = bench.clock.monotonic() - 6
+    link.first.started_at = bench.clock.monotonic() - 6
     bench.look()
     assert bench.pool.unreaped_since() is not None
     bench.pool.on_child_ended(child.pid, -9)
@@ -253,7 +253,7 @@ async def test_no_child_while_the_template_is_away(make: Make) -> None:
     bench.begin(current(bench), 1)
     bench.orders.away = True
 
-    bench.pool.on_template_ended()
+    bench.pool.on_template_ended({current(bench).key})
 
     assert bench.source.settled["a"].kind is OutcomeKind.LOSS
     assert bench.pool.slots[0].link is None
@@ -270,7 +270,7 @@ async def test_a_template_that_does_not_answer_is_killed(
     bench.look()
     assert bench.orders.killed == 0
 
-    monkeypatch.setattr(slots, "START_PATIENCE", 0.0)
+    monkeypatch.setattr(overdue, "START_PATIENCE", 0.0)
     bench.look()
 
     assert bench.orders.killed == 1
@@ -284,7 +284,7 @@ async def test_a_child_that_does_not_start_its_job_is_replaced(
     bench.pool.dispatch.run()
     bench.look()
     assert bench.pool.unreaped_since() is None
-    monkeypatch.setattr(slots, "START_PATIENCE", 0.0)
+    monkeypatch.setattr(overdue, "START_PATIENCE", 0.0)
 
     bench.look()
 
@@ -303,7 +303,7 @@ async def test_a_child_that_does_not_get_ready_is_replaced(
     bench.pool.on_child_started(child.key, child.pid, None)
     bench.look()
     assert bench.pool.unreaped_since() is None
-    monkeypatch.setattr(slots, "READY_PATIENCE", 0.0)
+    monkeypatch.setattr(overdue, "READY_PATIENCE", 0.0)
 
     bench.look()
 
@@ -337,7 +337,7 @@ async def test_closing_ends_idle_children_and_kills_busy_ones(make: Make) -> Non
     bench = make(2)
     bench.source.add("a")
     bench.pool.dispatch.run()
-    busy, idle = bench.orders.children
+    idle, busy = bench.orders.children
     bench.begin(busy, 1)
 
     bench.pool.close()
@@ -364,11 +364,11 @@ async def test_a_slot_whose_unstarted_jobs_were_all_taken_back_goes_on(make: Mak
     bench.finish(child, 1)
     link = bench.pool.slots[0].link
     assert link is not None
-    b, c = link.jobs
+    b, c = link.jobs.values()
 
     assert bench.pool.stop_job(c, Verdict.CANCELLED)
 
-    assert list(link.jobs) == [b]
+    assert list(link.jobs.values()) == [b]
     assert not bench.source.waiting
 
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker, until
+from tests.unit.worker.reporter import Reporter
 from tidework.errors import BrokerError
-from tidework.model.backlog import Presence
+from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
-from tidework.model.lease import RenewReply
-from tidework.worker.consumer import Consumer, WorkerFacts
+from tidework.model.lease import ExchangeReply, ExchangeRequest, RenewReply
+from tidework.worker.consumer import Consumer
+from tidework.worker.facts import WorkerFacts
 from tidework.worker.heartbeat import Heartbeat
 from tidework.worker.renewal import Renewal
 
@@ -19,6 +21,11 @@ TROUBLED = QueueName("test", "troubled")
 
 
 class OneQueueFails(UnsteadyBroker):
+    async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
+        if queue == TROUBLED:
+            raise BrokerError("only here")
+        return await super().exchange(queue, request)
+
     async def renew(
         self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
     ) -> RenewReply:
@@ -26,10 +33,17 @@ class OneQueueFails(UnsteadyBroker):
             raise BrokerError("only here")
         return await super().renew(queue, incarnation, leases)
 
-    async def beat(self, queue: QueueName, presence: Presence, *, ttl: timedelta) -> None:
+    async def beat(
+        self,
+        queue: QueueName,
+        presence: Presence,
+        *,
+        ttl: timedelta,
+        stacks: StacksAnswer | None = None,
+    ) -> int:
         if queue == TROUBLED:
             raise BrokerError("only here")
-        await super().beat(queue, presence, ttl=ttl)
+        return await super().beat(queue, presence, ttl=ttl, stacks=stacks)
 
 
 class Holder(Consumer):
@@ -56,15 +70,30 @@ async def test_leases_of_the_other_queue_are_renewed() -> None:
         await bench.stop()
 
 
-def no() -> bool:
-    return False
+async def test_the_other_queue_has_the_slots() -> None:
+    bench = Bench()
+    bench.broker.__class__ = OneQueueFails
+    facts = WorkerFacts("w.1", {}, 600.0, 600.0)
+    troubled = Consumer(TROUBLED, 1, bench.broker, bench.pool, facts, bench.journal, bench.clock)
+    bench.pool.add_source(troubled)
+    bench.start()
+    bench.tasks.append(asyncio.ensure_future(troubled.loop.run()))
+    try:
+        await until(lambda: bench.numbers.redis_errors["BrokerError"] > 0)
+        await bench.enqueue("a", "b", "c")
+        for number in (1, 2, 3):
+            await bench.wait_sent(1)
+            bench.end(number)
+        await until(lambda: bench.numbers.total("succeeded") == 3)
+    finally:
+        await bench.stop()
 
 
 async def test_presence_in_the_other_queue_is_kept() -> None:
     broker = OneQueueFails()
     bench = Bench()
     queues = [(TROUBLED, bench.journal), (QUEUE, bench.journal)]
-    beat = Heartbeat(broker, "w.1", queues, bench.pool, bench.numbers, bench.clock, no, no)
+    beat = Heartbeat(broker, "w.1", queues, dict, Reporter(), bench.numbers, bench.clock)
     running = asyncio.ensure_future(beat.loop.run())
     try:
         async with asyncio.timeout(10):

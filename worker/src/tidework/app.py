@@ -8,6 +8,8 @@ def send(to: str, subject: str) -> str: ...
 send("a@example.org", "Hello")                    # a plain call
 await send.enqueue("a@example.org", "Hello")      # a job
 await send.options(delay=60).enqueue(...)         # the same, later
+
+report = app.command("report", ["php", "report.php"])    # any program is a task as well
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from tidework.broker.broker import Producer
 from tidework.client import Client
 from tidework.errors import ConfigurationError, EnvelopeError
 from tidework.model.backlog import JobRecord
+from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS, RetryPolicy
@@ -109,13 +112,13 @@ class Tidework:
         timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
     ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
-        """Make a function a task; it stays callable.
+        """Make a function a task; it stays callable. An ``async def`` runs on an event loop.
 
         name:         on the wire; the function's own name unless given
         max_attempts: runs in all; delays: seconds before the 2nd, 3rd, ... attempt
         timeout:      seconds of one attempt, after which its process is killed
         priority:     0 (first) to 9
-        Raises ConfigurationError for a name taken twice, a bad value, an async function.
+        Raises ConfigurationError for a name taken twice, a bad value, a generator function.
         """
 
         def register(found: Callable[P, R]) -> Task[P, R]:
@@ -133,13 +136,23 @@ class Tidework:
 
         return register if function is None else register(function)
 
+    def command(
+        self, name: str, command: Sequence[str], **options: Unpack[CommandOptions]
+    ) -> Task[..., Any]:
+        """Make a program with its arguments a task; no shell reads them. Only workers run it.
+
+        It reads its job on standard input; exit code and last line of output say how it ended
+        (docs/exec-tasks.md). Raises ConfigurationError for a name taken twice or a bad value.
+        """
+        return self._register(Task(self, *CommandParts.of(name, command, self.queue, options)))
+
     def _register(self, task: Task[P, R]) -> Task[P, R]:
         name = task.spec.name
         if name in self._tasks:
             known = self._tasks[name].function
             raise ConfigurationError(
                 f"task {name!r} is defined twice: in {known.__module__}.{known.__qualname__} and "
-                f"{task.function.__module__}.{task.function.__qualname__}; give one a name="
+                f"{task.function.__module__}.{task.function.__qualname__}; give one another name"
             )
         if not is_dns_label(task.spec.queue):
             raise ConfigurationError(
@@ -151,18 +164,27 @@ class Tidework:
 
 
 class Task(Generic[P, R]):
-    """A function that can be called here or enqueued to run in a worker."""
+    """A function that can be called here or enqueued to run in a worker; or a command."""
 
-    def __init__(self, app: Tidework, spec: TaskSpec, function: Callable[P, R]) -> None:
-        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    def __init__(
+        self,
+        app: Tidework,
+        spec: TaskSpec,
+        function: Callable[P, R],
+        signature: Signature | None = None,
+        command: Command | None = None,
+    ) -> None:
+        if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
             raise ConfigurationError(
-                f"task {spec.name!r} is an async function; this version runs sync functions only: "
-                "make it a plain 'def' (asyncio.run inside it works)"
+                f"task {spec.name!r} is a generator: a job has one result; return it instead of "
+                "yielding (several as a list)"
             )
+        self.is_async = inspect.iscoroutinefunction(function)
         self.app = app
         self.spec = spec
         self.function = function
-        self.signature = Signature(spec.name, function)
+        self.command = command
+        self.signature = signature or Signature(spec.name, function)
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -244,24 +266,23 @@ class Enqueuer(Generic[P, R]):
     def __init__(self, task: Task[P, R], options: EnqueueOptions) -> None:
         self._task = task
         self._options = options
+        spec, delay, at = task.spec, options.delay, options.at
+        self._delay_s = None if delay is None else delay.total_seconds()
+        self._at = None if at is None else at.timestamp()
+        self._timeout_s = None if spec.timeout is None else spec.timeout.total_seconds()
 
     def _job(self, params: Mapping[str, Any], job_id: str | None) -> Job:
         spec, options, now = self._task.spec, self._options, time.time()
-        due = None
-        if options.delay is not None:
-            due = now + options.delay.total_seconds()
-        elif options.at is not None:
-            due = options.at.timestamp()
         return Job(
-            id=job_id or new_job_id(),
-            task=spec.name,
-            params=params,
-            priority=options.priority,
-            created_at=round(now, 3),
-            available_at=due,
-            max_attempts=spec.retry.max_attempts,
-            timeout=None if spec.timeout is None else spec.timeout.total_seconds(),
-            unique=options.unique,
+            job_id or new_job_id(),
+            spec.name,
+            params,
+            options.priority,
+            round(now, 3),
+            self._at if self._delay_s is None else now + self._delay_s,
+            spec.retry.max_attempts,
+            self._timeout_s,
+            options.unique,
         )
 
     def _call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Job:
@@ -336,6 +357,8 @@ def _batches(jobs: Sequence[Job]) -> Iterable[Sequence[Job]]:
 class JobHandle(Generic[R]):
     """An enqueued job. ``inserted``: False if the id was known already, or if the job is another
     one, which holds the unique key."""
+
+    __slots__ = ("_client", "id", "inserted", "queue")
 
     def __init__(self, client: Client, job_id: str, queue: str, *, inserted: bool = True) -> None:
         self.id = job_id

@@ -5,17 +5,22 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+from pathlib import Path
 from types import ModuleType
 
 from tidework.app import Tidework
 from tidework.errors import AppImportError
+from tidework.model.command import COMMANDS_SUFFIXES
 
 
 def load_app(target: str) -> Tidework:
     """Import ``package.module`` or ``package.module:attribute`` and return its Tidework app.
 
-    The current folder is importable, as with ``python -m``. Raises AppImportError.
+    The current folder is importable, as with ``python -m``. What ends as a commands file does is
+    one. Raises AppImportError, or ManifestErrors of a commands file.
     """
+    if target.endswith(COMMANDS_SUFFIXES):
+        return _load_commands(Path(target))
     module_name, _, attribute = target.partition(":")
     if not module_name:
         raise AppImportError("no app is named; use --app package.module or package.module:app")
@@ -28,6 +33,28 @@ def load_app(target: str) -> Tidework:
             raise
         raise AppImportError(_import_fault(module_name, error)) from error
     return _pick(module, attribute)
+
+
+def _load_commands(path: Path) -> Tidework:
+    # Here, since most workers have no such file, and what reads it takes time to import.
+    from tidework.manifests.commands_file import read_commands
+
+    found = read_commands(path)
+    app = Tidework(path.stem)
+    for name, entry in found.commands.items():
+        app.command(
+            name,
+            entry.command,
+            cwd=path.absolute().parent / entry.working_dir,
+            env=entry.env,
+            max_output=entry.max_output_bytes,
+            queue=entry.queue,
+            max_attempts=entry.max_attempts,
+            delays=entry.delays_seconds,
+            timeout=entry.timeout_seconds,
+            priority=entry.priority,
+        )
+    return app
 
 
 def _import_fault(module_name: str, error: BaseException) -> str:

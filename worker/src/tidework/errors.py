@@ -17,6 +17,8 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
     ├── WaitTimeoutError          the awaited job did not end in time
+    ├── WorkerNotFoundError       no worker of that name has been seen lately
+    ├── NoAnswerError             a worker does not answer a request
     ├── UniqueConflictError       another job holds the unique key, and on_conflict is error
     └── BrokerError
         ├── BrokerUnavailableError   Redis cannot be reached, or does not answer
@@ -139,6 +141,29 @@ class WaitTimeoutError(TideworkError):
         self.seconds = seconds
         self.state = state
         super().__init__(f"job {job_id} is still {state} after {seconds:g} s")
+
+
+class WorkerNotFoundError(TideworkError):
+    """No worker, or not one alone, is meant by ``name``. known: those that could be."""
+
+    def __init__(self, name: str, known: tuple[str, ...] = (), *, several: bool = False) -> None:
+        self.name = name
+        self.known = known
+        names = ", ".join(known) or "none"
+        if several:
+            super().__init__(f"several workers are called {name!r}, name one of them: {names}")
+        else:
+            super().__init__(
+                f"no worker {name!r} has been seen in these queues for some minutes; seen: {names}"
+            )
+
+
+class NoAnswerError(TideworkError):
+    """A worker did not answer a request, or will not."""
+
+    def __init__(self, worker: str, reason: str) -> None:
+        self.worker = worker
+        super().__init__(f"worker {worker} gives no answer: {reason}")
 
 
 class UniqueConflictError(TideworkError):

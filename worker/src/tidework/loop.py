@@ -38,22 +38,24 @@ class Loop:
         self._tick = tick
         self._tolerates = tolerates
         self._pause = pause
-        self._nudged = asyncio.Event()
+        self._nudged = False
+        self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
 
     def nudge(self) -> None:
         """Have the next tick now."""
-        self._nudged.set()
+        self._nudged = True
+        self._wake()
 
     def stop(self) -> None:
         """End after the current tick."""
         self._stopping = True
-        self._nudged.set()
+        self.nudge()
 
     async def run(self) -> None:
         """Tick until stopped. Raises what a tick raises and ``tolerates`` does not name."""
         while not self._stopping:
-            self._nudged.clear()
+            self._nudged = False
             try:
                 wait = await self._tick()
             except self._tolerates as error:
@@ -64,8 +66,19 @@ class Loop:
             await self._sleep(wait)
 
     async def _sleep(self, wait: timedelta) -> None:
-        try:
-            async with asyncio.timeout(max(0.0, wait.total_seconds())):
-                await self._nudged.wait()
-        except TimeoutError:
+        # A future and a timer: this is on the way of every job.
+        if self._nudged:
+            await asyncio.sleep(0)
             return
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        late = loop.call_later(max(0.0, wait.total_seconds()), self._wake)
+        try:
+            await self._waiter
+        finally:
+            late.cancel()
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

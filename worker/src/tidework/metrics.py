@@ -49,7 +49,7 @@ class RunSeconds:
 class WorkerNumbers:
     """What a worker counts from its start on.
 
-    last_job_at, last_heartbeat_at: Unix seconds, 0 = never
+    last_job_at: monotonic seconds, last_heartbeat_at: Unix seconds; 0 = never
     rejected: documents that became dead letters, by queue; redis_errors: by name of the error
     """
 

@@ -92,6 +92,7 @@ class Settings(_Frozen):
 class WorkerSettings(Settings):
     """What a worker needs besides. Durations are seconds, memory is MiB.
 
+    slots, async_slots: jobs at once: any in a process of its own, and async ones on an event loop
     recycle_jobs, recycle_memory_mib: a child is replaced after so many jobs, or above so much
     PSS, always between two jobs. probe_port 0 = any free port, None = no probes.
     """
@@ -99,6 +100,7 @@ class WorkerSettings(Settings):
     app: str = ""
     queue: tuple[str, ...] = ("default",)
     slots: int = Field(default=1, ge=1, le=1000)
+    async_slots: int = Field(default=0, ge=0, le=1000)
     worker_name: str = Field(default_factory=socket.gethostname)
     hard_timeout_seconds: float = Field(default=600.0, gt=0)
     max_grace_seconds: float = Field(default=3600.0, gt=0)

@@ -59,7 +59,7 @@ def choose(
             now=now,
             replicas=fleet.replicas,
             states=fleet.states,
-            slots=spec.slots,
+            slots=document.capacity,
             min_replicas=spec.min_replicas,
             max_replicas=spec.max_replicas,
             scaling=spec.scaling,

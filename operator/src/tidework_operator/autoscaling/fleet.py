@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
 
-from tidework.model.backlog import Presence
+from tidework.model.backlog import Cordon, Presence
 from tidework.scaling import ReplicaStates
 from tidework_operator.cluster import Object
 from tidework_operator.naming import DELETION_COST_ANNOTATION, pod_of
@@ -39,6 +39,7 @@ class WorkerPod:
     marked:      it carries a negative deletion cost
     incarnation: of its worker by the latest presence, '' without one
     leases:      that its worker holds, those of its earlier incarnations included
+    unwanted:    a person has its worker claim nothing more: it goes before others of its rank
     """
 
     name: str
@@ -48,6 +49,7 @@ class WorkerPod:
     marked: bool = False
     incarnation: str = ""
     leases: int = 0
+    unwanted: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -95,14 +97,18 @@ def read_fleet(
     now: datetime,
 ) -> Fleet:
     """The fleet of one queue. leases: incarnation -> how many it holds."""
-    latest = _latest_incarnations(workers, leases)
+    seen = [worker for worker in workers if not worker.is_stale]
+    latest = _latest_incarnations(seen, leases)
+    unwanted = {worker.incarnation for worker in seen if Cordon.PERSON in worker.cordon}
     held: dict[str, int] = {}
     for incarnation, count in leases.items():
         held[pod_of(incarnation)] = held.get(pod_of(incarnation), 0) + count
     return Fleet(
         replicas=deployment["spec"].get("replicas", 1),
         rolling=is_rolling(deployment),
-        pods=tuple(_read_pod(pod, latest, held, now) for pod in pods if not _has_ended(pod)),
+        pods=tuple(
+            _read_pod(pod, latest, held, unwanted, now) for pod in pods if not _has_ended(pod)
+        ),
     )
 
 
@@ -122,7 +128,11 @@ def _latest_incarnations(workers: Sequence[Presence], holders: Collection[str]) 
 
 
 def _read_pod(
-    pod: Object, latest: Mapping[str, str], held: Mapping[str, int], now: datetime
+    pod: Object,
+    latest: Mapping[str, str],
+    held: Mapping[str, int],
+    unwanted: Collection[str],
+    now: datetime,
 ) -> WorkerPod:
     metadata = pod["metadata"]
     name = metadata["name"]
@@ -135,6 +145,7 @@ def _read_pod(
         marked=_is_marked(metadata.get("annotations") or {}),
         incarnation=latest.get(name, ""),
         leases=held.get(name, 0),
+        unwanted=latest.get(name, "") in unwanted,
     )
 
 

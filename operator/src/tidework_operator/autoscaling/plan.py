@@ -83,7 +83,8 @@ def cordon(fleet: Fleet, decision: Decision, seen: Seen, now: float) -> tuple[st
 
     As many as there are pods too many, not replicas: victims stay cordoned until they are gone,
     also while they terminate and their worker may not have been told yet. Those that the
-    controller would take first come first, busy or not; among equals the least busy.
+    controller would take first come first, busy or not; among equals those whom a person has
+    claim nothing more, then the least busy.
     """
     leaving = [pod.incarnation for pod in fleet.pods if pod.terminating and pod.leases == 0]
     staying = []
@@ -97,6 +98,7 @@ def _cordon_order(pod: WorkerPod, seen: Seen, now: float) -> tuple[object, ...]:
     return (
         pod.rank,
         not _has_no_worker(pod, seen, now),
+        not pod.unwanted,
         pod.leases,
         pod.incarnation not in seen.cordoned,
         not pod.marked,
@@ -157,7 +159,8 @@ def _choose(
     for _, pods in _by_rank(active):
         left = surplus - len(victims)
         takeable = sorted(
-            (pod for pod in pods if pod.name in free), key=lambda pod: (not pod.marked, pod.name)
+            (pod for pod in pods if pod.name in free),
+            key=lambda pod: (not pod.unwanted, not pod.marked, pod.name),
         )
         victims += [pod.name for pod in takeable[: max(0, left)]]
         if len(takeable) < len(pods):

@@ -160,7 +160,7 @@ def _ending(pod: Object, container: Container, ended: Mapping[str, Any]) -> str:
     if ended.get("reason") == "OOMKilled":
         return (
             "the container runs out of memory (OOMKilled) and is started again and again; raise "
-            f"spec.resources.limits.memory, or lower spec.slots; {logs}"
+            f"spec.resources.limits.memory, or lower spec.slots or spec.asyncSlots; {logs}"
         )
     why = f": {said}" if said else ""
     if code == _MISCONFIGURED:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 from tidework.app import Tidework
@@ -87,6 +89,21 @@ def hold(path: str, seconds: float = 60.0) -> str:
     while not Path(f"{path}.go").exists() and time.monotonic() < deadline:
         time.sleep(0.005)
     return "held"
+
+
+@app.task(max_attempts=1)
+def hold_interpreter(path: str) -> None:
+    """A call of C code that never ends and never looks for signals."""
+    mark(path)
+    deque(itertools.repeat(0), maxlen=0)
+
+
+@app.task
+def take_signals(path: str, numbers: list[int]) -> None:
+    """A job with a use of its own for signals that have stacks written."""
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
+    hold(path)
 
 
 @app.task

@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+from collections.abc import Mapping
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tidework.cli.options import log_options, namespace_option, redis_option
 from tidework.settings import LogFormat, Settings, WorkerSettings
 
-_ELSEWHERE = {
+_COMMANDS = {
     "enqueue": "tidework.cli.jobs:enqueue",
     "job": "tidework.cli.jobs:job",
     "dead": "tidework.cli.dead:dead",
     "queue": "tidework.cli.queues:queue",
     "cron": "tidework.cli.crons:cron",
+    "lint": "tidework.cli.lint:lint",
 }
 
 
-class _Root(click.Group):
-    """Imports a group of commands when it is asked for: a worker needs none of the others."""
+_OF_WORKERS = {
+    "list": "tidework.cli.workers:list_workers",
+    "get": "tidework.cli.workers:get_worker",
+    "drain": "tidework.cli.workers:drain_worker",
+    "stacks": "tidework.cli.workers:show_stacks",
+}
+
+
+class _Group(click.Group):
+    """Imports commands when they are asked for: a worker needs none of the others.
+
+    elsewhere: name -> module:attribute
+    """
+
+    def __init__(self, *args: Any, elsewhere: Mapping[str, str], **given: Any) -> None:
+        super().__init__(*args, **given)
+        self._elsewhere = elsewhere
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *_ELSEWHERE])
+        return sorted([*super().list_commands(ctx), *self._elsewhere])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = _ELSEWHERE.get(cmd_name)
+        place = self._elsewhere.get(cmd_name)
         if place is None:
             return super().get_command(ctx, cmd_name)
         module, _, name = place.partition(":")
@@ -38,7 +56,8 @@ class _Root(click.Group):
 
 
 @click.group(
-    cls=_Root,
+    cls=_Group,
+    elsewhere=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(version_of("tidework"), prog_name="tidework")
@@ -46,12 +65,15 @@ def root() -> None:
     """Workers that rise and fall with the backlog."""
 
 
-@root.command()
-@click.option("--app", envvar="TIDEWORK_APP", required=True, help="package.module or module:app")
+@root.group(cls=_Group, elsewhere=_OF_WORKERS, invoke_without_command=True)
+@click.option("--app", envvar="TIDEWORK_APP", help="module, module:app or a file; to be given.")
 @click.option(
     "--queue", multiple=True, help="Queue to serve; may be given again.  [default: default]"
 )
 @click.option("--slots", type=int, help="Jobs at the same time, a process each.  [default: 1]")
+@click.option(
+    "--async-slots", type=int, help="Async jobs at the same time, on one event loop.  [default: 0]"
+)
 @click.option("--worker-name", help="Shown in logs and presence.  [default: host name]")
 @click.option(
     "--hard-timeout-seconds", type=float, help="An attempt is killed after.  [default: 600]"
@@ -64,15 +86,32 @@ def root() -> None:
 @redis_option
 @namespace_option
 @log_options
-def worker(queue: tuple[str, ...], **given: Any) -> None:
-    """Run jobs of one or more queues.
+@click.pass_context
+def worker(ctx: click.Context, /, queue: tuple[str, ...], **given: Any) -> None:
+    """Run jobs of one or more queues; or look at running workers, by one of the commands.
 
+    --app names the module with the tasks, or a commands file (.yaml, .yml, .json).
     SIGTERM ends it after the jobs that run; a second one hands them back at once.
     """
+    if ctx.invoked_subcommand is not None:
+        _refuse_options_of_a_run(ctx, ctx.invoked_subcommand)
+        return
+    if not given["app"]:
+        names = ", ".join(_OF_WORKERS)
+        raise click.UsageError(f"give --app MODULE to run a worker, or a command: {names}")
     from tidework.worker.worker import run_worker
 
     settings = WorkerSettings.load(queue=queue or None, **given)
     raise click.exceptions.Exit(run_worker(settings))
+
+
+def _refuse_options_of_a_run(ctx: click.Context, command: str) -> None:
+    for option in ctx.params:
+        if ctx.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{option.replace('_', '-')} before {command!r} belongs to a worker that is to "
+                f"run: write options behind `tidework worker {command}`"
+            )
 
 
 @root.command()

@@ -12,7 +12,7 @@ from tidework.dev.console import Console
 from tidework.dev.local_workers import LocalWorkers
 from tidework.errors import BrokerError
 from tidework.manifests import TaskQueue
-from tidework.model.backlog import QueueLoad
+from tidework.model.backlog import Cordon, Presence, QueueLoad
 from tidework.model.durability import Durability
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
@@ -85,11 +85,12 @@ class Autoscaler:
     async def _scale(self, name: QueueName, scaled: ScaledQueue) -> None:
         spec, workers = scaled.queue.spec, scaled.workers
         load: QueueLoad | None = None
-        error, present = "", []
+        error = ""
+        present: list[Presence] = []
         try:
             await self._configure(name, scaled)
             load = await self._broker.gather(name, horizon=HORIZON)
-            present = [found.incarnation for found in await self._broker.workers(name)]
+            present = [w for w in await self._broker.workers(name) if not w.is_stale]
         except BrokerError as failure:
             error = str(failure)
         busy = load.busy_workers if load is not None else {}
@@ -98,8 +99,8 @@ class Autoscaler:
                 load=load,
                 now=self._clock.monotonic(),
                 replicas=scaled.asked,
-                states=workers.states(present, busy),
-                slots=spec.slots,
+                states=workers.states([worker.incarnation for worker in present], busy),
+                slots=scaled.queue.capacity,
                 min_replicas=spec.min_replicas,
                 max_replicas=spec.max_replicas,
                 scaling=spec.scaling,
@@ -118,7 +119,8 @@ class Autoscaler:
             )
         scaled.reason = decision.reason
         scaled.asked = decision.replicas
-        workers.scale(decision.replicas, busy)
+        unwanted = [w.incarnation for w in present if Cordon.PERSON in w.cordon]
+        workers.scale(decision.replicas, busy, unwanted)
 
     async def _configure(self, name: QueueName, scaled: ScaledQueue) -> None:
         term, durability = self._terms.term(name), scaled.queue.spec.durability

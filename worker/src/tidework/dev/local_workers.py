@@ -99,15 +99,20 @@ class LocalWorkers:
             draining=len(self._workers) - len(serving),
         )
 
-    def scale(self, replicas: int, busy: Collection[str]) -> None:
-        """Start what is missing; drain what is too much, idle ones first, never a busy one."""
+    def scale(self, replicas: int, busy: Collection[str], unwanted: Collection[str] = ()) -> None:
+        """Start what is missing; drain what is too much: idle ones, never a busy one.
+
+        unwanted: those whom a person has claim nothing more go first
+        """
         serving = self._serving()
         if replicas > len(serving) and time.monotonic() >= self._not_before:
             for _ in range(replicas - len(serving)):
                 if not self._start():
                     break
         working = {_worker_of(incarnation) for incarnation in busy}
+        named = {_worker_of(incarnation) for incarnation in unwanted}
         idle = [worker for worker in reversed(serving) if worker.name not in working]
+        idle.sort(key=lambda worker: worker.name not in named)
         for worker in idle[: max(0, len(serving) - replicas)]:
             self._drain(worker)
 

@@ -1,4 +1,4 @@
-"""Notices edits: of the documents, and of the Python files beside them.
+"""Notices edits: of the documents, of the Python files beside them, and of commands files.
 
 The kernel's word only wakes us; whether a document changed is seen by comparing it with what was
 read, so that an edit made before the watch stood is not missed.
@@ -15,6 +15,7 @@ from watchfiles import Change as Edit
 from watchfiles import DefaultFilter, awatch
 
 from tidework.manifests.reading import SUFFIXES
+from tidework.model.command import COMMANDS_SUFFIXES
 
 # It tells of every edit, which would be one more edit where the log lies beside the documents.
 logging.getLogger("watchfiles").setLevel(logging.WARNING)
@@ -30,10 +31,10 @@ class Change(Enum):
 
 
 class _Relevant(DefaultFilter):
-    """Python files and documents, outside of environments, caches and version control."""
+    """Python files, documents and commands files, outside of environments, caches and the like."""
 
     def __call__(self, change: Edit, path: str) -> bool:
-        return path.endswith((".py", *SUFFIXES)) and super().__call__(change, path)
+        return path.endswith((".py", *COMMANDS_SUFFIXES)) and super().__call__(change, path)
 
 
 Snapshot = Mapping[Path, tuple[int, int]]
@@ -55,15 +56,19 @@ def snapshot_of(paths: Sequence[Path]) -> Snapshot:
 
 
 async def watch(
-    paths: Sequence[Path], before: Snapshot, folders: Callable[[], Collection[Path]]
+    paths: Sequence[Path],
+    before: Snapshot,
+    folders: Callable[[], Collection[Path]],
+    commands: Callable[[], Collection[Path]] = tuple,
 ) -> AsyncIterator[Change]:
     """Yield once per burst of edits, for ever.
 
-    paths:   files and folders with documents; before: their snapshot from before they were read
-    folders: where the applications are imported from
+    paths:    files and folders with documents; before: their snapshot from before they were read
+    folders:  where the applications are imported from
+    commands: commands files that are applications, absolute
     """
     looked_at = {path if path.is_dir() else path.parent for path in paths}
-    looked_at |= set(folders())
+    looked_at |= {*folders(), *(path.parent for path in commands() if path.parent.is_dir())}
     edits = awatch(
         *{path.resolve() for path in looked_at},
         watch_filter=_Relevant(),
@@ -74,7 +79,8 @@ async def watch(
     )
     async for changes in edits:
         now = snapshot_of(paths)
-        if any(path.endswith(".py") for _, path in changes):
+        code = {str(path) for path in commands()}
+        if any(path.endswith(".py") or path in code for _, path in changes):
             before = now
             yield Change.CODE
         elif now != before:

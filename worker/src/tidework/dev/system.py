@@ -179,7 +179,9 @@ class DevSystem:
         }
 
     async def _reload(self, broker: RedisBroker, service: SchedulerService, url: str) -> None:
-        async for change in watch(self._options.paths, self._before, self._folders):
+        async for change in watch(
+            self._options.paths, self._before, self._folders, self._commands_files
+        ):
             try:
                 found = read_manifests(self._options.paths, namespace=self._options.namespace)
                 await self._apply(found, broker, service, url, code_changed=change is Change.CODE)
@@ -195,6 +197,10 @@ class DevSystem:
     def _folders(self) -> set[Path]:
         assert self._manifests is not None
         return set(self._manifests.folders.values())
+
+    def _commands_files(self) -> set[Path]:
+        assert self._manifests is not None
+        return set(self._manifests.commands_files)
 
     def _tell_started(self, manifests: Manifests, url: str) -> None:
         self._console.tell(

@@ -37,13 +37,16 @@ from tidework.model.identity import QueueName
 from tidework.model.lease import LEASE, QueueLimits
 
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
+_MODULE = rf"{_NAME}(\.{_NAME})*(:{_NAME}(\.{_NAME})*)?"
+_COMMANDS_FILE = r"[A-Za-z0-9_./-]+\.(yaml|yml|json)"
 
 AppName = Annotated[
     str,
     Field(max_length=200),
     Form(
-        rf"{_NAME}(\.{_NAME})*(:{_NAME}(\.{_NAME})*)?",
-        "name the module as Python imports it, such as shop.tasks or shop.tasks:app",
+        f"{_MODULE}|{_COMMANDS_FILE}",
+        "name the module as Python imports it, such as shop.tasks or shop.tasks:app, "
+        "or a commands file such as commands.yaml",
     ),
 ]
 
@@ -115,7 +118,8 @@ class TaskQueueSpec(Part):
     )
 
     app: AppName = Field(
-        description="The application: module, or module:attribute, with the tasks of this queue.",
+        description="The application: module, or module:attribute, with the tasks of this queue; "
+        "or a commands file (.yaml, .yml, .json), counted from the folder in which workers start.",
     )
     image: ImageName | None = Field(
         default=None,
@@ -163,7 +167,18 @@ class TaskQueueSpec(Part):
         description="Greatest number of replicas, those that still drain included.",
     )
     slots: int = Field(
-        default=1, ge=1, le=1000, description="Jobs that one replica runs at the same time."
+        default=1,
+        ge=1,
+        le=1000,
+        description="Jobs that one replica runs at the same time, a process each.",
+    )
+    async_slots: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description="Jobs of async tasks that one replica runs at the same time besides, on one "
+        "event loop; 0 = they run in slots as well, one at a time each. For queues of async tasks: "
+        "a replica is taken to run as many jobs at once as the greater of slots and asyncSlots.",
     )
     hard_timeout_seconds: int = Field(
         default=600,
@@ -237,6 +252,14 @@ class TaskQueue(Document):
     def queue_name(self) -> QueueName:
         """The queue that the document is about."""
         return QueueName(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def capacity(self) -> int:
+        """Jobs that a replica runs at the same time, for the decision how many replicas to have.
+
+        A queue is taken to be of one kind of task, that with more places.
+        """
+        return max(self.spec.slots, self.spec.async_slots)
 
     @property
     def plain_env(self) -> dict[str, str]:

@@ -19,6 +19,7 @@ def worker_environment(queue: TaskQueue) -> dict[str, str]:
         "TIDEWORK_APP": spec.app,
         "TIDEWORK_QUEUE": json.dumps([queue.metadata.name]),
         "TIDEWORK_SLOTS": str(spec.slots),
+        "TIDEWORK_ASYNC_SLOTS": str(spec.async_slots),
         "TIDEWORK_HARD_TIMEOUT_SECONDS": str(spec.hard_timeout_seconds),
         "TIDEWORK_MAX_GRACE_SECONDS": str(spec.max_grace_seconds),
         "TIDEWORK_LEASE_SECONDS": str(spec.lease_seconds),

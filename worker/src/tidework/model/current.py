@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +23,10 @@ class CurrentJob:
     deadline: datetime
 
 
-running_job: ContextVar[CurrentJob | None] = ContextVar("running_job", default=None)
+running_job: ContextVar[CurrentJob | Callable[[], CurrentJob] | None] = ContextVar(
+    "running_job", default=None
+)
+"""Or what describes it when asked: most jobs never ask."""
 
 
 def current_job() -> CurrentJob:
@@ -30,4 +34,4 @@ def current_job() -> CurrentJob:
     found = running_job.get()
     if found is None:
         raise ConfigurationError("current_job() was called outside of a job")
-    return found
+    return found if isinstance(found, CurrentJob) else found()

@@ -8,10 +8,11 @@ A task that we do not know, or an envelope newer than this program, is left to a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json
 
 from tidework.model.job import ENVELOPE_VERSION
 from tidework.model.lease import ClaimedJob
@@ -19,12 +20,11 @@ from tidework.model.outcome import JobError, Outcome
 from tidework.model.task import TaskSpec
 from tidework.worker.version import version
 
-FIRST_UNKNOWN_DELAY = timedelta(seconds=1)
-MAX_UNKNOWN_DELAY = timedelta(seconds=60)
+FIRST_DELAY = timedelta(seconds=1)
+MAX_DELAY = timedelta(seconds=60)
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     """Bounds of a claimed job: hard timeout in seconds, attempts in all."""
 
     spec: TaskSpec
@@ -36,16 +36,16 @@ def admit(
     claimed: ClaimedJob,
     specs: Mapping[str, TaskSpec],
     *,
-    now: float,
+    now: Callable[[], float],
     hard_timeout: float,
     unknown_grace: float,
 ) -> Admission | Outcome:
     """What a child has to be told of the job; or its Outcome if no child can run it.
 
-    specs: the application's tasks; now: Unix seconds; hard_timeout, unknown_grace: seconds
+    specs: the application's tasks; now: tells Unix seconds; hard_timeout, unknown_grace: seconds
     """
     try:
-        envelope = json.loads(claimed.body)
+        envelope = _read(claimed.body)
         task = envelope["task"]
         layout = envelope.get("v", ENVELOPE_VERSION)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -53,12 +53,12 @@ def admit(
         return Outcome.bury(JobError("EnvelopeError", reason, cause="invalid"))
     if isinstance(layout, int) and layout > ENVELOPE_VERSION:
         reason = f"the envelope has version {layout}, this worker reads up to {ENVELOPE_VERSION}"
-        return _wait_for_another(claimed, envelope, reason, now, unknown_grace)
+        return _wait_for_another(claimed, envelope, reason, now(), unknown_grace)
     spec = specs.get(task) if isinstance(task, str) else None
     if spec is None:
         known = ", ".join(sorted(specs)) or "none"
         reason = f"unknown task {task!r}; this application has: {known}"
-        return _wait_for_another(claimed, envelope, reason, now, unknown_grace)
+        return _wait_for_another(claimed, envelope, reason, now(), unknown_grace)
     bounds = [hard_timeout]
     if spec.timeout is not None:
         bounds.append(spec.timeout.total_seconds())
@@ -73,6 +73,13 @@ def admit(
     return Admission(spec, min(bounds), attempts)
 
 
+def _read(body: bytes) -> Any:
+    try:
+        return from_json(body)
+    except ValueError:
+        return json.loads(body)  # slower, and reads more: what else is wrong with it is told here
+
+
 def _wait_for_another(
     claimed: ClaimedJob, envelope: Mapping[str, Any], reason: str, now: float, grace: float
 ) -> Outcome:
@@ -84,9 +91,14 @@ def _wait_for_another(
     if now - since > grace:
         text = f"{reason}; no worker knew it for {grace:g} s; worker tidework {version()}"
         return Outcome.bury(JobError("UnknownTaskError", text, cause="unknown_task"))
+    return Outcome.release(again_after(claimed.releases))
+
+
+def again_after(releases: int) -> timedelta:
+    """When a job may be claimed again that was given back so often before."""
     # Bounded exponent: releases are capped by the queue, not here.
-    delay = FIRST_UNKNOWN_DELAY * 2 ** min(claimed.releases, 10)
-    return Outcome.release(min(delay, MAX_UNKNOWN_DELAY))
+    growth: int = 2 ** min(releases, 10)
+    return min(FIRST_DELAY * growth, MAX_DELAY)
 
 
 def _number(envelope: Mapping[str, Any], name: str) -> float | None:

@@ -25,8 +25,10 @@ from tidework.logs import configure_logs
 from tidework.model.identity import QueueName
 from tidework.model.outcome import Outcome
 from tidework.settings import LogFormat, LogLevel
-from tidework.worker import frames, process
+from tidework.worker import frames, process, stacks
 from tidework.worker.execution import Execution
+from tidework.worker.loop_child import LoopChild
+from tidework.worker.permits import Permits
 
 _CHUNK = 65536
 
@@ -75,12 +77,11 @@ class Child:
         self, pipe: socket.socket, permits: int, attempt: Callable[[frames.JobFrame], Outcome]
     ) -> None:
         self._pipe = pipe
-        self._permits = permits
+        self._permits = Permits(permits)
         self._attempt = attempt
         self._buffer = frames.FrameBuffer()
         self._jobs: deque[frames.JobFrame] = deque()
         self._reports: list[bytes] = [frames.ready_frame()]
-        self._permit = 0
         self._pid = os.getpid()
         self._open = True
 
@@ -100,25 +101,12 @@ class Child:
         while self._open:
             while self._jobs:
                 job = self._jobs.popleft()
-                if not job.ahead or self._may_start(job.number):
+                if not job.ahead or self._permits.take(job.number):
                     return job
             if not self._read(socket.MSG_DONTWAIT):
                 self._report()
                 self._read(0)
         return None
-
-    def _may_start(self, number: int) -> bool:
-        """Take the job's permit. False: the supervisor took it back, and the job with it."""
-        while self._permit < number:
-            try:
-                permit = os.read(self._permits, frames.PERMIT.size)
-            except BlockingIOError:
-                return False
-            if not permit:
-                return False
-            (self._permit,) = frames.PERMIT.unpack(permit)
-        # A higher number is the permit of a later job: this one's was taken back.
-        return self._permit == number
 
     def _read(self, flags: int) -> bool:
         """Take in what has arrived. False if there is nothing and ``flags`` forbid to wait."""
@@ -160,12 +148,20 @@ def _disregard(_number: int, _frame: object) -> None:
     """Ctrl-C is the supervisor's to answer."""
 
 
-def serve_and_exit(pipe: socket.socket, permits: int, execution: Execution) -> NoReturn:
-    """Serve until told to end. Exit handlers belong to the template and do not run here."""
+def serve_and_exit(
+    pipe: socket.socket, permits: int, places: int, execution: Execution
+) -> NoReturn:
+    """Serve until told to end. Exit handlers belong to the template and do not run here.
+
+    places: for async jobs, 0 = one job of any kind at a time
+    """
     code = 70
     try:
-        pipe.setblocking(True)
-        Child(pipe, permits, execution.run).serve()
+        if places:
+            LoopChild(pipe, permits, places, execution).serve()
+        else:
+            pipe.setblocking(True)
+            Child(pipe, permits, execution.run).serve()
         code = 0
     except BaseException:
         logger.exception("the child process failed")
@@ -179,22 +175,25 @@ def serve_and_exit(pipe: socket.socket, permits: int, execution: Execution) -> N
 
 
 def main(argv: Sequence[str]) -> NoReturn:
-    """Entry of a fresh child: descriptors of the pipe and permits, pid of the parent, config."""
+    """Entry of a fresh child: descriptors of pipe, permits and the file of stacks; places, the
+    parent's pid, config."""
     from tidework.app_loading import load_app
 
     pipe = socket.socket(fileno=int(argv[1]))
-    permits = int(argv[2])
-    for descriptor in (pipe.fileno(), permits):
+    permits, file = int(argv[2]), int(argv[3])
+    for descriptor in (pipe.fileno(), permits, file):
         os.set_inheritable(descriptor, False)
-    settle_in(int(argv[3]))
-    config = ChildConfig.from_json(argv[4])
+    places = int(argv[4])
+    settle_in(int(argv[5]))
+    stacks.answer_signals(file)
+    config = ChildConfig.from_json(argv[6])
     config.configure_logs()
     try:
         app = load_app(config.app)
     except ConfigurationError as error:
         logger.error("%s", error)  # noqa: TRY400 - the text says all
         sys.exit(2)
-    serve_and_exit(pipe, permits, Execution(app.tasks, config.queue_names()))
+    serve_and_exit(pipe, permits, places, Execution(app.tasks, config.queue_names()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The supervisor's side of one child: its pipe, its permits, and the jobs that are in it.
 
-``jobs`` are in the order in which the child meets them; only the first can have started.
+``jobs`` are in the order in which the child meets them; only the first can have started, unless
+the child has an event loop with places for several.
 A job sent ahead of its turn can be taken back as long as its permit lies in the pipe: whoever
 reads the permit, the child or we, owns the job, so that it never runs after it was taken back.
 """
@@ -11,14 +12,13 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
-from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
 from tidework.worker import frames, process
-from tidework.worker.held import HeldJob
-from tidework.worker.verdicts import Verdict
+from tidework.worker.held import HeldJob, Verdict
 
 _CHUNK = 262144
 
@@ -31,7 +31,7 @@ class ChildEvents(Protocol):
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
         """It is about to call the task."""
 
-    def on_ended(self, job: HeldJob, ended: frames.Ended) -> None:
+    def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """An attempt is over; the job has left its child."""
 
     def on_reports(self, link: ChildLink) -> None:
@@ -42,22 +42,34 @@ class ChildLink:
     """One child process.
 
     key:        names it to the template; slot: index of the slot that it serves
+    places:     for async jobs on its event loop, 0 = one job of any kind at a time
+    jobs:       by number
     done:       jobs that it ended; pss: bytes at the last look
-    ordered_at, killed_at, retired_at: monotonic seconds
+    blocked:    its event loop did not answer when it was asked last
+    slow:       jobs were taken back that it did not start in time; it has said nothing since
+    outdated:   the application was loaded anew since: it gets no more jobs
+    ordered_at, killed_at, retired_at, heard_at, asked_at: monotonic seconds
     """
 
-    def __init__(self, key: int, slot: int, events: ChildEvents, ordered_at: float) -> None:
+    def __init__(
+        self, key: int, slot: int, events: ChildEvents, ordered_at: float, places: int = 0
+    ) -> None:
         self.key = key
         self.slot = slot
-        self.ordered_at = ordered_at
+        self.places = places
+        self.ordered_at = self.heard_at = ordered_at
         self.pid: int | None = None
         self.ready = False
         self.done = 0
         self.pss = 0
-        self.jobs: deque[HeldJob] = deque()
+        self.jobs: dict[int, HeldJob] = {}
         self.verdict: tuple[Verdict, HeldJob | None] | None = None
         self.killed_at: float | None = None
         self.retired_at: float | None = None
+        self.asked_at = 0.0
+        self.blocked = False
+        self.slow = False
+        self.outdated = False
         self._events = events
         self._pidfd: int | None = None
         self._numbers = 0
@@ -70,6 +82,21 @@ class ChildLink:
         os.set_blocking(self._permits_in, False)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._pipe, self.read)
+
+    @property
+    def first(self) -> HeldJob:
+        """The job that the child meets first; there has to be one."""
+        return next(iter(self.jobs.values()))
+
+    @property
+    def is_free(self) -> bool:
+        """Does it run, with nothing in it?"""
+        return self.pid is not None and self.killed_at is None and not self.jobs
+
+    @property
+    def has_served(self) -> bool:
+        """May it be replaced by a new one? Else that would be replaced at once as well."""
+        return self.outdated or self.done > 0
 
     def descriptors(self) -> tuple[int, int]:
         """What the child needs: its end of the pipe, and where it reads permits."""
@@ -95,7 +122,7 @@ class ChildLink:
             ahead = bool(self.jobs)
             if ahead:
                 permits.append(frames.PERMIT.pack(job.number))
-            self.jobs.append(job)
+            self.jobs[job.number] = job
             frame = frames.JobFrame(
                 number=job.number,
                 ahead=ahead,
@@ -115,13 +142,19 @@ class ChildLink:
         if len(self.jobs) < 2:
             return []
         try:
-            permits = os.read(self._permits, 4096)
+            permits = os.read(self._permits, _CHUNK)
         except BlockingIOError:
             return []
-        numbers = {number for (number,) in frames.PERMIT.iter_unpack(permits)}
-        taken = [job for job in self.jobs if job.number in numbers]
-        self.jobs = deque(job for job in self.jobs if job.number not in numbers)
-        return taken
+        numbers = [number for (number,) in frames.PERMIT.iter_unpack(permits)]
+        return [self.jobs.pop(number) for number in numbers if number in self.jobs]
+
+    def stop(self, job: HeldJob) -> None:
+        """Have the child's loop cancel a job. How it ends is reported."""
+        self._write(frames.stop_frame(job.number))
+
+    def ping(self) -> None:
+        """Have the child's loop say that it turns."""
+        self._write(frames.ping_frame())
 
     def _write(self, data: bytes) -> None:
         if self._unsent:
@@ -171,6 +204,7 @@ class ChildLink:
                 pass
 
     def _take_in(self, data: bytes) -> bool:
+        self.heard_at = self._loop.time()
         try:
             for payload in self._buffer.feed(data):
                 self._on_report(frames.decode_report(payload))
@@ -185,14 +219,18 @@ class ChildLink:
         if isinstance(report, frames.Ready):
             self.ready = True
             return
-        if not self.jobs or self.jobs[0].number != report.number:
+        if isinstance(report, frames.Alive):
+            return
+        job = self.jobs.get(report.number)
+        if job is None or (not self.places and job is not self.first):
             raise frames.FrameError(f"a report of job {report.number}, which is not its turn")
         if isinstance(report, frames.Started):
-            self.jobs[0].started_at = report.at
-            self._events.on_started(self, self.jobs[0])
+            job.started_at = report.at
+            self._events.on_started(self, job)
         else:
             self.done += 1
-            self._events.on_ended(self.jobs.popleft(), report)
+            del self.jobs[report.number]
+            self._events.on_ended(self, job, report)
 
     def kill(self, verdict: Verdict, job: HeldJob | None, now: float) -> None:
         """SIGKILL the child because of ``job``; the first verdict stands."""
@@ -202,6 +240,11 @@ class ChildLink:
         self.killed_at = now
         if self.pid is not None:
             process.kill(self.pid, self._pidfd)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send the child a signal; it has to be ready for it."""
+        if self.pid is not None:
+            process.send_signal(self.pid, self._pidfd, number)
 
     def force(self) -> None:
         """SIGKILL without a verdict: it retired and does not go, or its parent is gone."""

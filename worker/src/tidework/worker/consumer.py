@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from math import inf
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
@@ -20,7 +21,6 @@ from tidework.errors import BrokerError, StaleRequestError
 from tidework.loop import Loop
 from tidework.model.identity import QueueName
 from tidework.model.lease import (
-    LEASE,
     ClaimedJob,
     ExchangeReply,
     ExchangeRequest,
@@ -28,16 +28,14 @@ from tidework.model.lease import (
     Settlement,
 )
 from tidework.model.outcome import Outcome
-from tidework.model.task import TaskSpec
-from tidework.worker.admission import admit
 from tidework.worker.backoff import Backoff
-from tidework.worker.held import HeldJob
+from tidework.worker.claims import Grant
+from tidework.worker.facts import WorkerFacts
+from tidework.worker.held import HeldJob, Mode, Verdict
 from tidework.worker.journal import UNKNOWN_TASK, Journal
+from tidework.worker.outbox import Outbox
 from tidework.worker.slots import SlotPool
-from tidework.worker.verdicts import Verdict
 
-SETTLE_WITHIN = 0.01
-"""Seconds that an outcome waits for others while no slot waits for it."""
 WAIT_AHEAD = 0.5
 """Seconds that a job claimed ahead may wait for a slot before it is given back."""
 MOST = 500
@@ -46,31 +44,15 @@ CORDONED_FOR = 1.0
 """Seconds after which a cordoned worker asks whether it may claim again."""
 SHORTEST_DUE = 0.02
 """Seconds between two exchanges that only a due time asks for."""
-_LONG = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerFacts:
-    """What the consumers of a worker have in common.
-
-    specs: the application's tasks, kept up to date by their owner
-    hard_timeout, unknown_grace: seconds; of every job, and how long an unknown task is kept
-    lease: of claimed jobs
-    """
-
-    incarnation: str
-    specs: Mapping[str, TaskSpec]
-    hard_timeout: float
-    unknown_grace: float
-    lease: timedelta = LEASE
+_NOTHING = Grant(0, (), due=False)
 
 
 @dataclass(slots=True)
 class _UnderWay:
-    """An exchange that was not answered yet; ``granted`` slots are reserved for it."""
+    """An exchange that was not answered yet; ``grant``: room that is kept for what it claims."""
 
     request: ExchangeRequest
-    granted: int
+    grant: Grant
     resend_at: float = 0.0
 
 
@@ -96,7 +78,7 @@ class Consumer:
     ) -> None:
         self.queue = queue
         self.index = index
-        self.waiting: deque[HeldJob] = deque()
+        self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Mode)
         self.held: dict[str, HeldJob] = {}
         self.starved = asyncio.Event()
         self.cordoned = False
@@ -107,14 +89,13 @@ class Consumer:
         self._broker = broker
         self._pool = pool
         self._facts = facts
+        self._modes = facts.new_modes()
         self._journal = journal
         self._clock = clock
         self._backoff = Backoff()
         self._sequence = 0
         self._under_way: _UnderWay | None = None
-        self._outbox: list[Settlement] = []
-        self._served: dict[str, tuple[int, float]] = {}
-        self._settle_at = 0.0
+        self._outbox = Outbox()
         self._due_at: float | None = None
         self._work = True
         self._woken = False
@@ -123,15 +104,32 @@ class Consumer:
     @property
     def hungry(self) -> bool:
         """Of JobSource."""
-        return not (self.draining or self.cordoned or self.paused or self.starved.is_set())
+        if self.draining or self.cordoned or self.paused or self._under_way is not None:
+            return False
+        return not self.starved.is_set()
+
+    @property
+    def wants(self) -> bool:
+        """Of JobSource."""
+        # Work may be known since a time when there was no room, a cordon's end among it.
+        return self.hungry or (self._work and not self.draining and self._under_way is None)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of JobSource."""
+        return self._modes.shares
+
+    @property
+    def unsettled(self) -> bool:
+        """Of JobSource."""
+        return bool(self._outbox)
 
     def on_capacity(self) -> None:
         """Of JobSource."""
         if self._outbox:
-            self._settle_at = 0.0
+            self._outbox.hurry()
             self.loop.nudge()
-        elif self.hungry or (self._work and not self.draining):
-            # Work may be known since a time when no slot was free, a cordon's end among it.
+        elif self.wants:
             self._work = True
             self.loop.nudge()
 
@@ -161,21 +159,21 @@ class Consumer:
         """Claim no more and give back what has not started."""
         self.draining = True
         self.starved.clear()
-        unstarted = list(self.waiting)
-        self.waiting.clear()
+        unstarted = [job for line in self.lines for job in line]
+        for line in self.lines:
+            line.clear()
         self.take_back(unstarted)
         self.loop.nudge()
 
     def settle(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
         """Of JobSource."""
         job.outcome = outcome
-        if not self._outbox:
-            self._settle_at = self._clock.monotonic() + SETTLE_WITHIN
+        settlement = Settlement(job.id, job.claimed.token, outcome)
+        if self._outbox.add(settlement, self._clock.monotonic()):
+            self._pool.claims.note_unsettled(self)
             self.loop.nudge()
-        self._outbox.append(Settlement(job.id, job.claimed.token, outcome))
         if seconds is not None:
-            count, total = self._served.get(job.task, (0, 0.0))
-            self._served[job.task] = (count + 1, total + seconds)
+            self._outbox.note_served(job.task, seconds)
         self._journal.note_ended(job, outcome, seconds)
         self._moved.set()
 
@@ -190,9 +188,10 @@ class Consumer:
         if self.draining:
             for job in jobs:
                 self.settle(job, Outcome.release(), None)
-            self._settle_at = 0.0
+            self._outbox.hurry()
         else:
-            self.waiting.extendleft(reversed(jobs))
+            for job in reversed(jobs):
+                self.lines[job.mode].appendleft(job)
             self.loop.nudge()
 
     def leases(self) -> list[tuple[str, str]]:
@@ -227,12 +226,15 @@ class Consumer:
         except StaleRequestError as error:
             # Ours is the only hand that counts the sequence: an answer of another life.
             self._journal.note_redis_error(error, "exchange")
-            self._outbox[:0] = sent.request.settlements
+            self._outbox.put_back(sent.request.settlements)
             self._close_exchange(sent)
             return timedelta(0)
         except BrokerError as error:
             delay = self._backoff.next()
             self._journal.note_redis_error(error, "exchange, to be sent again")
+            # Other queues may have their servers; what this one claims may find the room taken.
+            self._give_room_back(sent)
+            self._pool.claims.offer()
             sent.resend_at = self._clock.monotonic() + delay.total_seconds()
             return delay
         self._backoff.reset()
@@ -249,32 +251,35 @@ class Consumer:
         if self._due_at is not None and self._due_at <= now:
             self._due_at = None
             self._work = True
-        settle = bool(self._outbox) and self._settle_at <= now
-        granted = ahead = 0
+        at = self._outbox.due_at()
+        settle = at is not None and at <= now
+        grant = _NOTHING
         if not self.draining and (self._work or settle or self._woken):
-            granted = self._pool.dispatch.reserve(self)
-            ahead = self._pool.dispatch.ahead_room(self) if self._work else 0
-        want = min(MOST, granted + ahead)
-        if not (settle or self._woken or (self._work and want)):
+            grant = self._pool.claims.reserve(self, ahead=self._work)
+        if not (settle or self._woken or (self._work and grant.due)):
+            self._pool.claims.close(grant)
             return None
         self._sequence += 1
+        settlements, served = self._outbox.take(MOST)
         request = ExchangeRequest(
             incarnation=self._facts.incarnation,
             sequence=self._sequence,
-            want=want,
-            settlements=tuple(self._outbox[:MOST]),
+            want=min(MOST, grant.want),
+            settlements=settlements,
             woken=self._woken,
-            served=self._served,
+            served=served,
         )
-        del self._outbox[:MOST]
-        self._served = {}
         self._woken = False
-        return _UnderWay(request, granted)
+        return _UnderWay(request, grant)
 
     def _close_exchange(self, answered: _UnderWay) -> None:
         self._under_way = None
-        self._pool.dispatch.unreserve(answered.granted)
+        self._give_room_back(answered)
         self._moved.set()
+
+    def _give_room_back(self, sent: _UnderWay) -> None:
+        self._pool.claims.close(sent.grant)
+        sent.grant = _NOTHING
 
     def _take_in(self, request: ExchangeRequest, reply: ExchangeReply) -> None:
         refused = set(reply.refused)
@@ -297,47 +302,50 @@ class Consumer:
         self._note_pause(paused=reply.paused)
         for claimed in reply.claimed:
             self._hold(claimed)
-        self._pool.dispatch.run()
-        self._pool.dispatch.offer()
+        self._pool.run()
+        self._pool.claims.offer()
 
     def _hold(self, claimed: ClaimedJob) -> None:
-        found = admit(
-            claimed,
-            self._facts.specs,
-            now=self._clock.now().timestamp(),
-            hard_timeout=self._facts.hard_timeout,
-            unknown_grace=self._facts.unknown_grace,
-        )
+        now, found = self._clock.monotonic(), self._facts.admit(claimed, self._clock)
         if isinstance(found, Outcome):
             self._journal.note_unfit(claimed, found)
-            self._outbox.append(Settlement(claimed.id, claimed.token, found))
-            self._settle_at = 0.0
+            self._outbox.add(Settlement(claimed.id, claimed.token, found), now)
+            self._outbox.hurry()
             return
         before = self.held.get(claimed.id)
         if before is not None and before.outcome is None:
             self._let_go(before)  # claimed anew: the lease that we had is lost
-        now = self._clock.monotonic()
-        job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now)
+        mode = self._modes.mode_of(found.spec.name, claimed.losses)
+        self._modes.note(mode)
+        job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now, mode)
         self.held[job.id] = job
         self._journal.note_claimed(job.task)
         if self.draining:
             self.take_back([job])
         else:
-            self.waiting.append(job)
+            self.lines[job.mode].append(job)
 
     def _give_up_waiting(self, now: float) -> None:
         """Release what waited too long: the jobs before it are slower than they were."""
-        while self.waiting and self.waiting[0].claimed_at + WAIT_AHEAD <= now:
-            self.settle(self.waiting.popleft(), Outcome.release(), None)
-            self._settle_at = 0.0
+        for line in self.lines:
+            if not line or line[0].claimed_at + WAIT_AHEAD > now:
+                continue
+            for job in [job for job in line if self._gives_up_at(job) <= now]:
+                line.remove(job)
+                self.settle(job, Outcome.release(self._modes.delay_of(job.claimed)), None)
+                self._outbox.hurry()
+
+    def _gives_up_at(self, job: HeldJob) -> float:
+        return inf if self._modes.keeps(job.claimed) else job.claimed_at + WAIT_AHEAD
 
     def _rest(self, now: float) -> timedelta:
         """How long nothing has to be done, unless something happens."""
-        times = [_LONG + now]
-        if self._outbox:
-            times.append(self._settle_at)
-        if self.waiting:
-            times.append(self.waiting[0].claimed_at + WAIT_AHEAD)
+        times = [now + 3600.0]
+        if (at := self._outbox.due_at()) is not None:
+            times.append(at)
+        # The first of a line has waited longest, of those that are not kept.
+        waits = [map(self._gives_up_at, line) for line in self.lines]
+        times += [next((at for at in line if at < inf), inf) for line in waits]
         if self._due_at is not None:
             times.append(self._due_at)
         if self._woken:
@@ -385,7 +393,7 @@ class Consumer:
 
     def _withdraw(self, job: HeldJob, verdict: Verdict) -> bool:
         """Keep the job from running (on). True if it had not started."""
-        if job in self.waiting:
-            self.waiting.remove(job)
+        if job in self.lines[job.mode]:
+            self.lines[job.mode].remove(job)
             return True
         return self._pool.stop_job(job, verdict)

@@ -1,19 +1,19 @@
-"""Dispatch: which waiting job goes into which slot, and how many more may be claimed.
+"""Dispatch: which waiting job goes into which slot.
 
-Jobs go to idle slots first; short ones also ahead of their turn into a child that runs a short
-one, so that it finds its next job without a round trip. A job that was lost before is never put
-behind or before another in a pipe. Sources take turns.
+Jobs go to idle slots first, the one used last before others: its child is warm. Short ones also
+go ahead of their turn into a child that runs a short one, so that it finds its next job without
+a round trip. A job that was lost before is never put behind or before another in a pipe.
+Sources take turns.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidework.clock import Clock
 from tidework.worker.child_link import ChildLink
-from tidework.worker.held import HeldJob, JobSource
+from tidework.worker.held import HeldJob, JobSource, Mode
 from tidework.worker.service_times import ServiceTimes
 
 AHEAD_IN_CHILD = 8
@@ -39,14 +39,17 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Recycling:
-    """A child is replaced after ``jobs`` jobs or above ``memory`` bytes of PSS."""
+    """A child is replaced after ``jobs`` jobs, of each of its places, or above ``memory`` bytes of
+    PSS."""
 
     jobs: int
     memory: int
 
     def reason(self, link: ChildLink) -> str | None:
         """Why this child is to be replaced, in words."""
-        if link.done >= self.jobs:
+        if link.outdated:
+            return "the application was loaded anew"
+        if link.done >= self.jobs * max(1, link.places):
             return f"{link.done} jobs"
         if link.pss > self.memory:
             return f"{link.pss >> 20} MiB"
@@ -54,7 +57,50 @@ class Recycling:
 
     def room(self, link: ChildLink) -> int:
         """How many jobs more the child may be sent before it is replaced."""
-        return 0 if link.pss > self.memory else self.jobs - link.done - len(link.jobs)
+        if link.outdated or link.pss > self.memory:
+            return 0
+        return self.jobs - link.done - len(link.jobs)
+
+
+class Turns:
+    """Jobs of one mode that wait, source by source. Who adds some to a line calls ``look``."""
+
+    def __init__(self, sources: Sequence[JobSource], mode: Mode) -> None:
+        self._sources = sources
+        self._mode = mode
+        self._turns: dict[JobSource, None] = {}
+
+    def look(self) -> None:
+        """Find the sources with waiting jobs."""
+        for source in self._sources:
+            if source.lines[self._mode]:
+                self._turns.setdefault(source)
+
+    def first(self) -> HeldJob | None:
+        """The job whose turn it is."""
+        for source in list(self._turns):
+            if line := source.lines[self._mode]:
+                return line[0]
+            del self._turns[source]
+        return None
+
+    def take(self, most: int, fits: Callable[[HeldJob], bool]) -> list[HeldJob]:
+        """Up to ``most`` that fit, of the source whose turn it is and then of others."""
+        taken: list[HeldJob] = []
+        while len(taken) < most and (job := self.first()) is not None and fits(job):
+            source = job.source
+            line = source.lines[self._mode]
+            while len(taken) < most and line and fits(line[0]):
+                taken.append(line.popleft())
+            # The others come first next time.
+            del self._turns[source]
+            if line:
+                self._turns[source] = None
+        return taken
+
+    def count(self) -> int:
+        """How many wait."""
+        return sum(len(source.lines[self._mode]) for source in self._turns)
 
 
 class Dispatch:
@@ -66,73 +112,42 @@ class Dispatch:
     def __init__(
         self,
         slots: Sequence[Slot],
+        sources: Sequence[JobSource],
         times: ServiceTimes,
         recycling: Recycling,
         clock: Clock,
         look_by: Callable[[float], None],
     ) -> None:
-        self.sources: list[JobSource] = []
+        self.turns = Turns(sources, Mode.ALONE)
         self._slots = slots
         self._times = times
         self._recycling = recycling
         self._clock = clock
         self._look_by = look_by
         self._idle: dict[int, Slot] = {}
-        self._reserved = 0
-        self._grants: deque[JobSource] = deque()
 
-    def add_source(self, source: JobSource) -> None:
-        """Serve this source as well."""
-        self.sources.append(source)
-        self._grants.append(source)
+    def idle(self) -> int:
+        """Of Places."""
+        return len(self._idle)
 
-    @property
-    def has_idle(self) -> bool:
-        """Is a slot free that no claim is under way for?"""
-        return len(self._idle) > self._reserved
-
-    def reserve(self, source: JobSource) -> int:
-        """Idle slots that ``source`` may claim jobs for now; give them back by ``unreserve``.
-
-        Hungry sources that were granted slots longer ago find one left for each.
-        """
-        longer_ago = 0
-        for other in self._grants:
-            if other is source:
-                break
-            longer_ago += other.hungry
-        granted = max(0, len(self._idle) - self._reserved - longer_ago)
-        if granted:
-            self._grants.remove(source)
-            self._grants.append(source)
-            self._reserved += granted
-        return granted
-
-    def unreserve(self, granted: int) -> None:
-        """The claim was answered."""
-        self._reserved -= granted
-
-    def offer(self) -> None:
-        """Tell the sources if a slot is free."""
-        if self.has_idle:
-            for source in self.sources:
-                source.on_capacity()
-
-    def ahead_room(self, source: JobSource) -> int:
-        """Jobs that ``source`` may claim beyond free slots: its share, less what it has."""
+    def ahead(self) -> tuple[int, int]:
+        """Of Places."""
         per_slot = self._times.ahead_per_slot()
         if not per_slot:
-            return 0
+            return 0, 0
         now = self._clock.monotonic()
-        links = [slot.link for slot in self._slots if slot.link is not None]
-        quick = sum(_is_quick(link, now) for link in links)
-        in_pipes = sum(max(0, len(link.jobs) - 1) for link in links)
-        share = (quick * per_slot - in_pipes) // len(self.sources)
-        return max(0, share - len(source.waiting))
+        quick = in_pipes = 0
+        for slot in self._slots:
+            if slot.link is not None:
+                quick += _is_quick(slot.link, now)
+                in_pipes += max(0, len(slot.link.jobs) - 1)
+        most = quick * per_slot
+        return max(0, most - in_pipes - self.turns.count()), most
 
     def run(self) -> None:
         """Send waiting jobs into children."""
-        for slot in list(self._idle.values()):
+        self.turns.look()
+        for slot in reversed(list(self._idle.values())):
             if not self._feed(slot):
                 return
         for slot in self._slots:
@@ -140,10 +155,9 @@ class Dispatch:
                 self.feed_ahead(slot.link)
 
     def rest(self, slot: Slot) -> None:
-        """The slot's child has nothing in it: give it a job, or tell the sources."""
+        """The slot's child has nothing in it: give it a job if one waits."""
         self._idle[slot.index] = slot
-        if not self._feed(slot):
-            self.offer()
+        self._feed(slot)
 
     def take_out(self, slot: Slot) -> None:
         """The slot's child takes no more jobs."""
@@ -157,15 +171,10 @@ class Dispatch:
         """Send short jobs into a child ahead of their turn, once half of its pipe is empty."""
         if self._idle or 2 * (len(link.jobs) - 1) > AHEAD_IN_CHILD:
             return
-        if not any(source.waiting for source in self.sources) or not self._takes_ahead(link):
+        if self.turns.first() is None or not self._takes_ahead(link):
             return
         room = min(AHEAD_IN_CHILD + 1 - len(link.jobs), self._recycling.room(link))
-        jobs: list[HeldJob] = []
-        while len(jobs) < room:
-            source = next((s for s in self.sources if s.waiting), None)
-            if source is None or not self._may_share_pipe(source.waiting[0]):
-                break
-            jobs.append(source.waiting.popleft())
+        jobs = self.turns.take(room, self._may_share_pipe)
         if jobs:
             now = self._clock.monotonic()
             link.send(jobs, now)
@@ -173,22 +182,18 @@ class Dispatch:
 
     def _feed(self, slot: Slot) -> bool:
         """Send a waiting job into the slot's empty child. False if none waits."""
-        source = next((s for s in self.sources if s.waiting), None)
-        if source is None or slot.link is None:
+        if slot.link is None or not (jobs := self.turns.take(1, _any)):
             return False
-        # The others come first next time.
-        self.sources.remove(source)
-        self.sources.append(source)
         del self._idle[slot.index]
         now = self._clock.monotonic()
-        slot.link.send([source.waiting.popleft()], now)
+        slot.link.send(jobs, now)
         self._look_by(now + START_PATIENCE)
         self.feed_ahead(slot.link)
         return True
 
     def _takes_ahead(self, link: ChildLink) -> bool:
         return _is_quick(link, self._clock.monotonic()) and all(
-            self._may_share_pipe(job) for job in link.jobs
+            self._may_share_pipe(job) for job in link.jobs.values()
         )
 
     def _may_share_pipe(self, job: HeldJob) -> bool:
@@ -204,10 +209,14 @@ def give_back(jobs: Sequence[HeldJob]) -> None:
         source.take_back(found)
 
 
+def _any(_job: HeldJob) -> bool:
+    return True
+
+
 def _is_quick(link: ChildLink, now: float) -> bool:
     """Does its job run no longer (so far) than a short one should?"""
     if link.killed_at is not None:
         return False
-    if not link.jobs or link.jobs[0].started_at is None:
+    if not link.jobs or (began := link.first.started_at) is None:
         return True
-    return now < link.jobs[0].started_at + PATIENCE
+    return now < began + PATIENCE

@@ -7,29 +7,33 @@ SystemExit and KeyboardInterrupt included, is a failed attempt and not the death
 from __future__ import annotations
 
 import logging
+import os
 import traceback
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
-from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from random import random
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tidework.clock import Clock, SystemClock
 from tidework.errors import EnvelopeError, ParamsError, UnknownTaskError
 from tidework.logs import job_fields
+from tidework.model.command import Command
 from tidework.model.current import CurrentJob, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
-from tidework.model.job import Job, decode_job
-from tidework.model.outcome import JobError, Outcome
+from tidework.model.job import Job, decode_stored_job
+from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome
 from tidework.model.strict_json import encode_json
 from tidework.model.task import Signature, TaskSpec
+from tidework.worker.command_end import Attempts
+from tidework.worker.command_input import document_of, variables_of
+from tidework.worker.command_run import attempt_command
 from tidework.worker.frames import JobFrame
+from tidework.worker.job_loop import JobLoop
 
-RESULT_LIMIT = 1024 * 1024
-LONGEST_DELAY = timedelta(days=3660)
-"""Of an attempt that a task asks for. Due times beyond what a datetime holds could not be read."""
+_COMPLETE = Outcome.complete()
 
 logger = logging.getLogger(__name__)
 
@@ -46,12 +50,29 @@ class Runnable(Protocol):
         """Turns params into arguments."""
 
     @property
+    def is_async(self) -> bool:
+        """Does calling it give an awaitable?"""
+
+    @property
     def function(self) -> Callable[..., Any]:
         """Its code."""
 
+    @property
+    def command(self) -> Command | None:
+        """What is run instead of the code."""
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+
+class Call(NamedTuple):
+    """A task with its arguments, ready to be called."""
+
+    task: Runnable
+    arguments: dict[str, Any]
+    job: Job
+    frame: JobFrame
+    began: float
+
+
+class _Failure(NamedTuple):
     """An exception of the task, to be judged outside of its context."""
 
     error: BaseException
@@ -72,11 +93,32 @@ class Execution:
         self._tasks = tasks
         self._queues = queues
         self._clock = clock or SystemClock()
+        self._loop: JobLoop | None = None
 
     def run(self, frame: JobFrame) -> Outcome:
-        """Run one attempt to its end."""
+        """Run one attempt to its end, with nobody beside it."""
+        call = self.prepare(frame)
+        if isinstance(call, Outcome):
+            return call
+        # A context of its own: nothing that this job sets is seen by the next.
+        context = copy_context()
+        if call.task.command is not None:
+            return context.run(self._run_command, call, call.task.command)
+        if call.task.is_async:
+            self._loop = self._loop or JobLoop()
+            ended = self._loop.run(self._await(call), context)
+        else:
+            ended = context.run(self._call, call)
+        return _to_outcome(call, ended)
+
+    async def run_shared(self, call: Call) -> Outcome:
+        """Run one attempt of an async task beside others; in an asyncio task of its own."""
+        return _to_outcome(call, await self._await(call))
+
+    def prepare(self, frame: JobFrame) -> Call | Outcome:
+        """Read the job and check its params; or how it ends if it cannot be run."""
         try:
-            job = decode_job(frame.body, new_id="unnamed", now=0.0)
+            job = decode_stored_job(frame.body)
         except EnvelopeError as error:
             return Outcome.bury(JobError("EnvelopeError", str(error), cause="invalid"))
         task = self._tasks.get(job.task)
@@ -90,34 +132,63 @@ class Execution:
             arguments = task.signature.to_arguments(job.params)
         except ParamsError as error:
             return Outcome.bury(JobError("ParamsError", str(error), cause="invalid_params"))
-        # A context of its own: nothing that this job sets is seen by the next.
-        ended = copy_context().run(self._call, task, job, arguments, frame)
-        if isinstance(ended, _Failure):
-            return judge(ended.error, task.spec, frame)
-        return _to_outcome(job.task, ended)
+        return Call(task, arguments, job, frame, self._clock.monotonic())
 
-    def _call(self, task: Runnable, job: Job, arguments: dict[str, Any], frame: JobFrame) -> Any:
-        queue = self._queues[frame.queue]
-        running_job.set(
-            CurrentJob(
-                id=job.id,
-                task=job.task,
-                queue=queue.name,
-                namespace=queue.namespace,
-                attempt=frame.attempt,
-                max_attempts=frame.max_attempts,
-                deadline=self._clock.now() + timedelta(seconds=frame.timeout),
-            )
-        )
-        job_fields.set(
-            {"job_id": job.id, "task": job.task, "queue": queue.name, "attempt": frame.attempt}
-        )
+    def _call(self, call: Call) -> Any:
+        self._enter(call)
         try:
-            result = task.function(**arguments)
+            result = call.task.function(**call.arguments)
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
         logger.info("job succeeded")
         return result
+
+    def _run_command(self, call: Call, command: Command) -> Outcome:
+        self._enter(call)
+        frame, spec = call.frame, call.task.spec
+        attempts = Attempts(frame.attempt, frame.max_attempts, spec.retry, random)
+        try:
+            running = self._describe(call)
+            document = document_of(call.job, call.arguments, running, frame.timeout)
+            return attempt_command(
+                command, variables_of(command, running, os.environ), document, attempts
+            )
+        except BaseException as error:  # noqa: BLE001 - see the module's docstring
+            return judge(error, spec, frame)
+
+    async def _await(self, call: Call) -> Any:
+        self._enter(call)
+        try:
+            result = await call.task.function(**call.arguments)
+        except BaseException as error:  # noqa: BLE001 - see the module's docstring
+            return _Failure(error)
+        logger.info("job succeeded")
+        return result
+
+    def _enter(self, call: Call) -> None:
+        job, frame = call.job, call.frame
+        running_job.set(partial(self._describe, call))
+        job_fields.set(
+            {
+                "job_id": job.id,
+                "task": job.task,
+                "queue": self._queues[frame.queue].name,
+                "attempt": frame.attempt,
+            }
+        )
+
+    def _describe(self, call: Call) -> CurrentJob:
+        frame, queue = call.frame, self._queues[call.frame.queue]
+        left = call.began + frame.timeout - self._clock.monotonic()
+        return CurrentJob(
+            id=call.job.id,
+            task=call.job.task,
+            queue=queue.name,
+            namespace=queue.namespace,
+            attempt=frame.attempt,
+            max_attempts=frame.max_attempts,
+            deadline=self._clock.now() + timedelta(seconds=left),
+        )
 
 
 def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
@@ -134,9 +205,12 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)
 
 
-def _to_outcome(task: str, result: object) -> Outcome:
+def _to_outcome(call: Call, result: object) -> Outcome:
     if result is None:
-        return Outcome.complete()
+        return _COMPLETE
+    if isinstance(result, _Failure):
+        return judge(result.error, call.task.spec, call.frame)
+    task = call.job.task
     try:
         encoded = encode_json(result, field="")
     except EnvelopeError as error:

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidework.model.outcome import Outcome, OutcomeKind
 
@@ -25,7 +25,12 @@ _LENGTH = struct.Struct(">I")
 _JOB = struct.Struct(">I?HIId")  # number, ahead, queue, attempt, max_attempts, timeout
 _STARTED = struct.Struct(">cId")
 _ENDED = struct.Struct(">cIcdd")
+_ORDER = struct.Struct(">IcI")  # 0 where a job has its number, kind, number
 _READY = b"H"
+_ALIVE = b"A"
+_STOP = b"C"
+_PING = b"P"
+_COMPLETE = Outcome.complete()
 _KINDS = {kind.value.encode(): kind for kind in OutcomeKind}
 _LETTERS = {kind: letter for letter, kind in _KINDS.items()}
 
@@ -34,8 +39,7 @@ class FrameError(Exception):
     """The bytes are no frame of ours: the process at the other end is broken."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobFrame:
+class JobFrame(NamedTuple):
     """A job on its way into a child.
 
     number:  counts the frames of this child, from 1
@@ -57,7 +61,7 @@ class JobFrame:
         head = _JOB.pack(
             self.number, self.ahead, self.queue, self.attempt, self.max_attempts, self.timeout
         )
-        return b"".join((_LENGTH.pack(len(head) + len(self.body)), head, self.body))
+        return b"".join((_LENGTH.pack(_JOB.size + len(self.body)), head, self.body))
 
     @classmethod
     def decode(cls, payload: bytes) -> JobFrame:
@@ -70,20 +74,38 @@ class JobFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """An order to a child with an event loop: cancel the job of this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """An order to a child with an event loop: say that the loop turns."""
+
+
+Order = JobFrame | Stop | Ping
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """The child waits for its first job."""
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class Alive:
+    """The child's loop turns."""
+
+
+class Started(NamedTuple):
     """The child is about to call the task. ``at``: monotonic seconds."""
 
     number: int
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """The attempt is over after ``seconds``."""
 
     number: int
@@ -91,12 +113,42 @@ class Ended:
     seconds: float
 
 
-Report = Ready | Started | Ended
+Report = Ready | Alive | Started | Ended
+
+
+def stop_frame(number: int) -> bytes:
+    """The frame of Stop."""
+    return _LENGTH.pack(_ORDER.size) + _ORDER.pack(0, _STOP, number)
+
+
+def ping_frame() -> bytes:
+    """The frame of Ping."""
+    return _LENGTH.pack(_ORDER.size) + _ORDER.pack(0, _PING, 0)
+
+
+def decode_order(payload: bytes) -> Order:
+    """Read what a child with an event loop is told. Raises FrameError."""
+    if payload[:4] != b"\0\0\0\0":
+        return JobFrame.decode(payload)
+    try:
+        _, kind, number = _ORDER.unpack(payload)
+    except struct.error as error:
+        raise FrameError(f"an order of {len(payload)} bytes") from error
+    if kind == _STOP:
+        return Stop(number)
+    if kind == _PING:
+        return Ping()
+    raise FrameError(f"an order of unknown kind {kind!r}")
 
 
 def ready_frame() -> bytes:
     """The frame of Ready."""
     return _LENGTH.pack(1) + _READY
+
+
+def alive_frame() -> bytes:
+    """The frame of Alive."""
+    return _LENGTH.pack(1) + _ALIVE
 
 
 def started_frame(number: int, at: float) -> bytes:
@@ -106,8 +158,9 @@ def started_frame(number: int, at: float) -> bytes:
 
 def ended_frame(number: int, outcome: Outcome, seconds: float) -> bytes:
     """The frame of Ended."""
-    head = _ENDED.pack(b"E", number, _LETTERS[outcome.kind], outcome.delay.total_seconds(), seconds)
-    return b"".join((_LENGTH.pack(len(head) + len(outcome.detail)), head, outcome.detail))
+    delay = outcome.delay.total_seconds() if outcome.delay else 0.0
+    head = _ENDED.pack(b"E", number, _LETTERS[outcome.kind], delay, seconds)
+    return b"".join((_LENGTH.pack(_ENDED.size + len(outcome.detail)), head, outcome.detail))
 
 
 def decode_report(payload: bytes) -> Report:
@@ -119,12 +172,16 @@ def decode_report(payload: bytes) -> Report:
             return Started(number, at)
         if kind == b"E":
             _, number, letter, delay, seconds = _ENDED.unpack_from(payload)
+            if letter == b"c" and len(payload) == _ENDED.size:
+                return Ended(number, _COMPLETE, seconds)
             outcome = Outcome(_KINDS[letter], payload[_ENDED.size :], timedelta(seconds=delay))
             return Ended(number, outcome, seconds)
     except (struct.error, KeyError, ValueError, OverflowError) as error:
         raise FrameError(f"a report that cannot be read: {error}") from error
     if kind == _READY:
         return Ready()
+    if kind == _ALIVE:
+        return Alive()
     raise FrameError(f"a report of unknown kind {kind!r}")
 
 
@@ -138,22 +195,33 @@ class FrameBuffer:
     """Cuts a stream of bytes into payloads."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._rest: list[bytes] = []
+        self._have = 0
+        self._need = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads that ``data`` completes. Raises FrameError for an absurd length."""
-        rest = self._rest
-        rest += data
+        if self._rest:
+            self._rest.append(data)
+            self._have += len(data)
+            if self._have < self._need:
+                return []
+            data = b"".join(self._rest)
+            self._rest = []
         found = []
-        start = 0
-        while len(rest) - start >= 4:
-            (length,) = _LENGTH.unpack_from(rest, start)
+        start, size = 0, len(data)
+        self._need = 4
+        while size - start >= 4:
+            (length,) = _LENGTH.unpack_from(data, start)
             if length > MAX_FRAME:
                 raise FrameError(f"a frame of {length} bytes, the limit is {MAX_FRAME}")
             end = start + 4 + length
-            if end > len(rest):
+            if end > size:
+                self._need = 4 + length
                 break
-            found.append(bytes(rest[start + 4 : end]))
+            found.append(data[start + 4 : end])
             start = end
-        del rest[:start]
+        if start < size:
+            self._rest = [data[start:]]
+            self._have = size - start
         return found

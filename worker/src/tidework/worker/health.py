@@ -6,17 +6,25 @@ Ready: once Redis answered and the application was imported, until the worker dr
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 
 from tidework.clock import Clock
 from tidework.loop import Loop
 from tidework.metrics import MetricsPage, WorkerNumbers
+from tidework.worker import stacks
 from tidework.worker.slots import SlotPool
 
 TURN_WITHIN = 10.0
 """Seconds in which the loop has to turn."""
 REAP_WITHIN = 5.0
 """Seconds in which a killed child has to be gone."""
+
+
+MOST_OF_STACKS = 16_384
+"""Bytes that are logged of a supervisor that is stuck."""
+
+logger = logging.getLogger(__name__)
 
 
 class WorkerHealth:
@@ -32,9 +40,11 @@ class WorkerHealth:
         self._page = MetricsPage(numbers)
         self._turned_at = clock.monotonic()
         self._unreaped_since: float | None = None
+        self._stuck_told = False
 
     async def _tick(self) -> timedelta:
         self._turned_at = self._clock.monotonic()
+        self._stuck_told = False
         self._unreaped_since = self._pool.unreaped_since()
         return timedelta(seconds=1)
 
@@ -42,10 +52,18 @@ class WorkerHealth:
         """Of Health."""
         now = self._clock.monotonic()
         if (still := now - self._turned_at) > TURN_WITHIN:
-            return f"the supervisor's loop has not turned for {still:.0f} s"
+            reason = f"the supervisor's loop has not turned for {still:.0f} s"
+            self._tell_stuck(reason)
+            return reason
         if self._unreaped_since is not None and now - self._unreaped_since > REAP_WITHIN:
             return f"a killed child has not ended for {now - self._unreaped_since:.0f} s"
         return ""
+
+    def _tell_stuck(self, reason: str) -> None:
+        """Say where, once: it cannot say so itself, and will be killed for it."""
+        if not self._stuck_told:
+            self._stuck_told = True
+            logger.error(reason, extra={"stacks": stacks.text_now(MOST_OF_STACKS)})
 
     def readyz(self) -> str:
         """Of Health."""

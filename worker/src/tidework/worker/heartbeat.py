@@ -1,33 +1,46 @@
-"""Heartbeat: what the worker says of itself, every 10 s, to each of its queues."""
+"""Heartbeat: the worker's sign of life, every 10 s, to each of its queues.
+
+It also brings what people ask of the worker: a request for its stacks, which is told by the answer
+to a beat (or by a renewal, which has the next beat come at once), is answered with another one.
+"""
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError
 from tidework.loop import Loop
 from tidework.metrics import WorkerNumbers
-from tidework.model.backlog import Presence
+from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
+from tidework.model.lease import QueueLimits
 from tidework.worker.backoff import Backoff
 from tidework.worker.journal import Journal
-from tidework.worker.slots import SlotPool
-from tidework.worker.version import version
 
 EVERY = timedelta(seconds=10)
-TTL = timedelta(seconds=30)
+KEEP = QueueLimits().keep_presence
+"""A worker that was not seen for so long is forgotten, whichever worker beats."""
+
+
+class Reports(Protocol):
+    """Who makes reports of stacks."""
+
+    latest: Mapping[str, Any] | None
+    on_ready: Callable[[], None]
+
+    def ask(self) -> None:
+        """Have one made."""
 
 
 class Heartbeat:
     """Keeps the worker's presence.
 
-    draining, paused: asked for each document
+    document: what it says, asked for each beat
+    reports:  stacks for whoever asks
     """
 
     def __init__(
@@ -35,30 +48,30 @@ class Heartbeat:
         broker: Broker,
         incarnation: str,
         queues: Sequence[tuple[QueueName, Journal]],
-        pool: SlotPool,
+        document: Callable[[], Mapping[str, Any]],
+        reports: Reports,
         numbers: WorkerNumbers,
         clock: Clock,
-        draining: Callable[[], bool],
-        paused: Callable[[], bool],
     ) -> None:
         self._broker = broker
         self._incarnation = incarnation
         self._queues = queues
-        self._pool = pool
+        self._document = document
+        self._reports = reports
         self._numbers = numbers
         self._clock = clock
-        self._draining = draining
-        self._paused = paused
-        self._started_at = clock.now()
+        self._asked: dict[QueueName, int] = {}
+        self._answers: dict[QueueName, StacksAnswer] = {}
         self._backoff = Backoff()
         self.loop = Loop("heartbeat", self._tick)
+        reports.on_ready = self._on_report
 
     async def _tick(self) -> timedelta:
-        presence = Presence(self._incarnation, self._clock.now(), self.document())
+        presence = Presence(self._incarnation, self._clock.now(), self._document())
         failed = False
         for queue, journal in self._queues:
             try:
-                await self._broker.beat(queue, presence, ttl=TTL)
+                await self._beat(queue, presence)
             except BrokerError as error:
                 journal.note_redis_error(error, "heartbeat")
                 failed = True
@@ -68,44 +81,24 @@ class Heartbeat:
         self._numbers.last_heartbeat_at = self._clock.now().timestamp()
         return EVERY
 
+    async def _beat(self, queue: QueueName, presence: Presence) -> None:
+        answer = self._answers.get(queue)
+        asked = await self._broker.beat(queue, presence, ttl=KEEP, stacks=answer)
+        # An answer is sent until it has certainly arrived; meanwhile there may be another one.
+        if answer is not None and self._answers.get(queue) is answer:
+            del self._answers[queue]
+        if asked and self._asked.get(queue, 0) < asked:
+            self._asked[queue] = asked
+            self._reports.ask()
+
+    def _on_report(self) -> None:
+        report = self._reports.latest
+        if report is not None and self._asked:
+            self._answers |= {q: StacksAnswer(n, report) for q, n in self._asked.items()}
+            self._asked.clear()
+            self.loop.nudge()
+
     async def leave(self) -> None:
         """Be forgotten. Raises BrokerError."""
         for queue, _ in self._queues:
             await self._broker.leave(queue, self._incarnation)
-
-    def document(self) -> Mapping[str, Any]:
-        """Presence as JSON data; times are Unix seconds.
-
-        jobs: what runs, with its slot and since when
-        """
-        numbers = self._numbers
-        wall = self._clock.now().timestamp() - self._clock.monotonic()
-        return {
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "pod": os.environ.get("POD_NAME", ""),
-            "node": os.environ.get("NODE_NAME", ""),
-            "version": version(),
-            "queues": [queue.name for queue, _ in self._queues],
-            "started_at": self._started_at.timestamp(),
-            "last_job_at": numbers.last_job_at,
-            "processed": numbers.total("succeeded") + numbers.total("failed"),
-            "failed": numbers.total("failed"),
-            "slots": numbers.slots,
-            "busy": self._pool.busy,
-            "draining": self._draining(),
-            "paused": self._paused(),
-            "jobs": [
-                {
-                    "slot": slot.index,
-                    "id": job.id,
-                    "task": job.task,
-                    "queue": self._queues[job.source.index][0].name,
-                    "since": wall + job.started_at,
-                }
-                for slot in self._pool.slots
-                if slot.link is not None
-                for job in list(slot.link.jobs)[:1]
-                if job.started_at is not None
-            ],
-        }

@@ -1,7 +1,7 @@
 """Jobs under a lease of ours, and who answers for them.
 
-A held job is in exactly one place: waiting at its source, in a child, or ended and not yet
-settled. It leaves only when an exchange has settled it, or when its lease is lost.
+A held job is in exactly one place: waiting in a line of its source, in a child, or ended and not
+yet settled. It leaves only when an exchange has settled it, or when its lease is lost.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from typing import Protocol
 
 from tidework.model.lease import ClaimedJob
@@ -16,19 +17,52 @@ from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
 
 
+class Mode(IntEnum):
+    """How a job runs. ALONE: in a slot's process, nobody beside it; SHARED: on an event loop."""
+
+    ALONE = 0
+    SHARED = 1
+
+
+class Verdict(StrEnum):
+    """Why a job is stopped, or its child killed.
+
+    BLOCKED: its event loop does not turn; BROKEN: it speaks no frames, or closed its pipe
+    """
+
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    LEASE_LOST = "lease_lost"
+    HANDED_BACK = "handed_back"
+    BLOCKED = "blocked"
+    BROKEN = "broken"
+
+
 class JobSource(Protocol):
     """Where held jobs come from and their outcomes go: a consumer.
 
-    index:   place of its queue among the worker's, as frames count them
-    waiting: jobs that are not in a child yet, first come first served
+    index: place of its queue among the worker's, as frames count them
+    lines: by mode, jobs that are not in a child yet, first come first served
     """
 
     index: int
-    waiting: deque[HeldJob]
+    lines: tuple[deque[HeldJob], ...]
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """By mode, how many of its jobs are of that mode: 0 to 1, 1 in sum."""
 
     @property
     def hungry(self) -> bool:
-        """Would it claim jobs if it were given a slot?"""
+        """May there be jobs that it would claim if it were given a place?"""
+
+    @property
+    def wants(self) -> bool:
+        """Is it hungry, or does it know of jobs?"""
+
+    @property
+    def unsettled(self) -> bool:
+        """Are there outcomes that an exchange has to take along?"""
 
     def settle(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
         """The attempt ended; ``seconds`` that it ran, None if it was not started."""
@@ -40,7 +74,7 @@ class JobSource(Protocol):
         """These were on their way into a child and did not start."""
 
     def on_capacity(self) -> None:
-        """A slot has nothing to do: settle now, and claim if hungry."""
+        """There is room: settle now, and claim if wanted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +83,7 @@ class HeldJob:
 
     timeout:    seconds, the smaller of the job's, the task's and the worker's bound
     claimed_at, sent_at: monotonic seconds; started_at: by the child's report, None before
+    verdict:    why it was told to stop while others of its child go on, at ``stopped_at``
     outcome:    how it ended; it stays held until the exchange has settled it
     """
 
@@ -58,9 +93,12 @@ class HeldJob:
     timeout: float
     max_attempts: int
     claimed_at: float
+    mode: Mode = Mode.ALONE
     number: int = 0
     sent_at: float = 0.0
     started_at: float | None = None
+    verdict: Verdict | None = None
+    stopped_at: float = 0.0
     outcome: Outcome | None = None
 
     @property

@@ -55,7 +55,7 @@ class Journal:
             self._numbers.jobs[event][key] += 1
         if seconds is not None:
             self._numbers.run_seconds[key].note(seconds)
-            self._numbers.last_job_at = self._clock.now().timestamp()
+            self._numbers.last_job_at = self._clock.monotonic()
         if outcome.kind is not OutcomeKind.COMPLETE:
             self._tell(job.claimed, job.task, outcome)
 

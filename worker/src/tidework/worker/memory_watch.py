@@ -29,9 +29,8 @@ class MemoryWatch:
     async def _tick(self) -> timedelta:
         began = self._clock.monotonic()
         looked: dict[int, int] = {}
-        for slot in self._pool.slots:
-            link = slot.link
-            if link is None or link.pid is None:
+        for link in self._pool.links():
+            if link.pid is None:
                 continue
             looked[link.key] = link.done
             if link.jobs or self._looked.get(link.key) != link.done:

@@ -15,11 +15,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tidework.errors import ConfigurationError
 
 _PR_SET_PDEATHSIG = 1
+_PR_GET_PDEATHSIG = 2
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
 
@@ -38,6 +41,20 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
+@contextlib.contextmanager
+def told_of_parents_death(number: signal.Signals) -> Iterator[None]:
+    """Have our parent's death send us ``number`` meanwhile, whatever it else does. Linux only."""
+    before = ctypes.c_int(0)
+    if _LINUX:
+        _prctl(_PR_GET_PDEATHSIG, ctypes.byref(before))
+        _prctl(_PR_SET_PDEATHSIG, int(number))
+    try:
+        yield
+    finally:
+        if _LINUX:
+            _prctl(_PR_SET_PDEATHSIG, before.value)
+
+
 def become_subreaper() -> bool:
     """Have orphaned descendants become our children. False where the system cannot."""
     return _LINUX and _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -50,13 +67,13 @@ def allow_descriptors(count: int) -> None:
         return
     if hard != resource.RLIM_INFINITY and count > hard:
         raise ConfigurationError(
-            f"the worker needs {count} open files for its slots, the limit is {hard}; "
-            "raise it (ulimit -n) or take fewer --slots"
+            f"the worker needs {count} open files for its slots and queues, the limit is {hard}; "
+            "raise it (ulimit -n) or take fewer of them"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
-def _prctl(option: int, value: int) -> bool:
+def _prctl(option: int, value: Any) -> bool:
     return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
 
 
@@ -78,11 +95,16 @@ def open_pidfd(pid: int) -> int | None:
 
 def kill(pid: int, pidfd: int | None) -> None:
     """SIGKILL the process; one that has ended is left alone."""
+    send_signal(pid, pidfd, signal.SIGKILL)
+
+
+def send_signal(pid: int, pidfd: int | None, number: signal.Signals) -> None:
+    """Send the process a signal; one that has ended is left alone."""
     with contextlib.suppress(ProcessLookupError):
         if sys.platform == "linux" and pidfd is not None:
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            signal.pidfd_send_signal(pidfd, number)
         else:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
 
 def kill_group(leader: int) -> None:

@@ -34,7 +34,8 @@ class ServiceTimes:
         return self._by_task.get(task, SHORT + 1) <= SHORT
 
     def ahead_per_slot(self) -> int:
-        """Jobs that may be claimed ahead for each slot."""
-        if self._mean is None:
+        """Jobs that may be claimed ahead for each slot: one still where a claim's round trip is
+        a notable part of a job."""
+        if self._mean is None or self._mean > 2 * WORTH:
             return 0
-        return min(MAX_AHEAD, int(WORTH / max(self._mean, 1e-6)))
+        return min(MAX_AHEAD, max(1, int(WORTH / max(self._mean, 1e-6))))

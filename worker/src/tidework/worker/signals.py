@@ -1,9 +1,16 @@
-"""Signals of the supervisor: the first SIGTERM or SIGINT asks to drain, the second to hurry."""
+"""Signals of the supervisor.
+
+SIGTERM, SIGINT   the first asks to drain, the second to hand back at once
+SIGHUP            load the application anew; where the worker was started from a terminal, that
+                  has gone: as SIGTERM
+SIGUSR1           log the stacks of all processes
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,14 +36,32 @@ class StopRequest:
 
 
 @contextmanager
-def handled(stop: StopRequest, on_child: Callable[[], None]) -> Iterator[None]:
+def handled(
+    stop: StopRequest,
+    *,
+    on_child: Callable[[], None],
+    on_reload: Callable[[], None],
+    on_stacks: Callable[[], None],
+) -> Iterator[None]:
     """Handle signals on the running loop. ``on_child``: some child process has ended."""
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    ends = [signal.SIGTERM, signal.SIGINT]
+    others = {signal.SIGCHLD: on_child, signal.SIGUSR1: on_stacks}
+    if _has_terminal():
+        ends.append(signal.SIGHUP)
+    else:
+        others[signal.SIGHUP] = on_reload
+    for number in ends:
         loop.add_signal_handler(number, stop.ask, number.name)
-    loop.add_signal_handler(signal.SIGCHLD, on_child)
+    for number, call in others.items():
+        loop.add_signal_handler(number, call)
     try:
         yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        for number in (*ends, *others):
             loop.remove_signal_handler(number)
+
+
+def _has_terminal() -> bool:
+    """Was this process started from one? Once it is gone nobody can tell."""
+    return any(os.isatty(descriptor) for descriptor in (0, 1, 2))

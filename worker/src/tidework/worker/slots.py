@@ -1,4 +1,5 @@
-"""Slots: places for one job at a time, each with a child process that is replaced when it ends.
+"""Slots: places for one job at a time, each with a child process that is replaced when it ends;
+and beside them the child for async jobs.
 
 A child is replaced between two jobs (recycling) or after its death; what a dead one leaves is
 told to the jobs' sources: the Outcome of the job that had started, and the others back.
@@ -11,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from tidework.clock import Clock
+from tidework.model.outcome import Outcome
 from tidework.worker import frames, process
 from tidework.worker.child_link import ChildLink
+from tidework.worker.claims import Claims, Places
 from tidework.worker.dispatch import (
     PATIENCE,
     START_PATIENCE,
@@ -25,17 +28,16 @@ from tidework.worker.dispatch import (
     Slot,
     give_back,
 )
-from tidework.worker.held import HeldJob
+from tidework.worker.held import HeldJob, JobSource, Verdict
+from tidework.worker.loop_places import LoopPlaces
+from tidework.worker.overdue import RETIRE_PATIENCE, Overdue
 from tidework.worker.service_times import ServiceTimes
 from tidework.worker.timer import Timer
-from tidework.worker.verdicts import Verdict, outcome_of_dead
+from tidework.worker.verdicts import outcome_of_dead, outcome_of_stopped
 
-READY_PATIENCE = 300.0
-"""Seconds in which a child has to be ready: a fresh one imports the application first."""
-RETIRE_PATIENCE = 5.0
-"""Seconds in which a retired child has to end."""
 ORDERS_AT_ONCE = 64
 """Children that the template is asked for at once; its socket holds some 270 orders."""
+_STOPPED = Outcome.cancelled()
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ logger = logging.getLogger(__name__)
 class Orders(Protocol):
     """What the pool asks of the template."""
 
-    def order_child(self, key: int, pipe: int, permits: int) -> bool:
+    def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
         """Have a child started; False if that cannot be asked now."""
 
     def kill(self) -> None:
@@ -53,6 +55,7 @@ class Orders(Protocol):
 class SlotPool:
     """All slots of the worker.
 
+    async_slots:   places for async jobs
     on_child_gone: called when a child has ended, for whoever looks after what it leaves
     """
 
@@ -63,13 +66,23 @@ class SlotPool:
         recycling: Recycling,
         clock: Clock,
         *,
+        async_slots: int = 0,
         on_child_gone: Callable[[], None] = lambda: None,
     ) -> None:
         self.slots = [Slot(index) for index in range(count)]
         self._times = ServiceTimes()
         self._timer = Timer(clock, self._look)
-        self.dispatch = Dispatch(self.slots, self._times, recycling, clock, self._timer.by)
+        self.sources: list[JobSource] = []
+        self.dispatch = Dispatch(
+            self.slots, self.sources, self._times, recycling, clock, self._timer.by
+        )
+        self.loops = LoopPlaces(async_slots, Slot(count), self.sources, clock, self._timer.by)
+        places: list[Places] = [self.dispatch]
+        if async_slots:
+            places.append(self.loops)
+        self.claims = Claims(places)
         self._orders = orders
+        self._overdue = Overdue(self.loops, orders.kill, self.run)
         self._recycling = recycling
         self._clock = clock
         self._on_child_gone = on_child_gone
@@ -80,19 +93,40 @@ class SlotPool:
         self._open = False
         self._gone = asyncio.Event()
 
+    def add_source(self, source: JobSource) -> None:
+        """Serve this source as well."""
+        self.sources.append(source)
+        self.claims.add_source(source)
+
+    def run(self) -> None:
+        """Send waiting jobs into children."""
+        self.dispatch.run()
+        if self.loops.count:
+            self.loops.run()
+
     def open(self) -> None:
         """The template is ready: give every slot a child."""
         self._open = True
-        for slot in self.slots:
+        for slot in self._with_children():
             self._start_child(slot)
 
     def close(self) -> None:
         """Have all children end, killed if a job is in them; no new ones come."""
         self._open = False
         self.kill_running(Verdict.HANDED_BACK)
-        for slot in self.slots:
-            if slot.link is not None and not slot.link.jobs:
-                self._retire(slot, slot.link)
+        for link in list(self._links.values()):
+            if not link.jobs and link.retired_at is None:
+                self._retire(link)
+
+    def _with_children(self) -> list[Slot]:
+        return [*self.slots, self.loops.slot] if self.loops.count else self.slots
+
+    def _slot_of(self, link: ChildLink) -> Slot:
+        return self.loops.slot if link.places else self.slots[link.slot]
+
+    def links(self) -> list[ChildLink]:
+        """All children that have not ended."""
+        return list(self._links.values())
 
     async def wait_empty(self) -> None:
         """Wait until every child has ended."""
@@ -102,9 +136,10 @@ class SlotPool:
 
     @property
     def busy(self) -> int:
-        """Slots with a job in them."""
+        """Slots and places with a job in them."""
         # Also asked from the thread of the probes: each link is looked at once.
-        return sum(1 for slot in self.slots if (link := slot.link) is not None and link.jobs)
+        slots = sum(1 for slot in self.slots if (link := slot.link) is not None and link.jobs)
+        return slots + self.loops.busy
 
     def has_child(self, pid: int) -> bool:
         """Is it one of our children that has not ended?"""
@@ -120,17 +155,20 @@ class SlotPool:
     def stop_job(self, job: HeldJob, verdict: Verdict) -> bool:
         """Stop a job that is in a child. True: it had not started and is the caller's again.
 
-        Else the child is killed, and the source hears of it when the child is gone.
+        Else the child is killed, or the job cancelled on its loop, and its source hears of it
+        when it has ended.
         """
-        link = next((link for link in self._links.values() if job in link.jobs), None)
+        link = next((link for link in self._links.values() if job in link.jobs.values()), None)
         if link is None:
             return False
-        taken = link.take_back()
+        taken = link.take_back() if job.started_at is None or not link.places else []
         ours = job in taken
         give_back([other for other in taken if other is not job])
-        if not ours:
+        if not ours and link.places:
+            self.loops.stop(link, job, verdict)
+        elif not ours:
             link.kill(verdict, job, self._clock.monotonic())
-        self.dispatch.run()
+        self.run()
         # If nothing is left in it, its child has nothing to report that would free the slot.
         self.on_reports(link)
         return ours
@@ -145,7 +183,7 @@ class SlotPool:
         now = self._clock.monotonic()
         for link in self._links.values():
             if link.jobs:
-                link.kill(verdict, link.jobs[0], now)
+                link.kill(verdict, link.first, now)
 
     def _start_child(self, slot: Slot) -> None:
         if not self._open or slot.link is not None:
@@ -153,16 +191,20 @@ class SlotPool:
         if len(self._ordered) >= ORDERS_AT_ONCE:
             self._to_order.append(slot)
             return
+        slot.link = self._order(slot)
+
+    def _order(self, slot: Slot) -> ChildLink | None:
         self._keys += 1
         now = self._clock.monotonic()
-        link = ChildLink(self._keys, slot.index, self, now)
-        if not self._orders.order_child(link.key, *link.descriptors()):
+        places = self.loops.count if slot is self.loops.slot else 0
+        link = ChildLink(self._keys, slot.index, self, now, places)
+        if not self._orders.order_child(link.key, places, *link.descriptors()):
             link.close()  # the template is away: open() comes with the next one
-            return
-        slot.link = link
+            return None
         self._links[link.key] = link
         self._ordered.add(link.key)
         self._timer.by(now + START_PATIENCE)
+        return link
 
     def _on_answered(self, key: int) -> None:
         """The template carried the order out, or never will."""
@@ -187,9 +229,20 @@ class SlotPool:
         if link is not None:
             self._child_gone(link, code)
 
-    def on_template_ended(self) -> None:
-        """All children die with the template; whichever it did not report is looked for."""
-        for link in list(self._links.values()):
+    def renew(self) -> None:
+        """The application was loaded anew: what has begun ends in its child, and no more begins
+        in one of before."""
+        for link in self.links():
+            link.outdated = True
+            give_back(link.take_back())
+        for slot in self.slots if self._open else ():
+            if slot.link is not None and slot.link.is_free:
+                self._recycle(slot, slot.link)
+        self.recycle_idle()
+
+    def on_template_ended(self, keys: Collection[int]) -> None:
+        """Its children (by key) die with a template; whichever it did not report is looked for."""
+        for link in [link for link in self.links() if link.key in keys]:
             link.force()
             try:
                 code = None if link.pid is None else process.reap_leader(link.pid)
@@ -200,10 +253,11 @@ class SlotPool:
                     self._child_gone(link, code)
 
     def _child_gone(self, link: ChildLink, code: int | None) -> None:
-        slot = self.slots[link.slot]
+        slot = self._slot_of(link)
         if slot.link is link:
             slot.link = None
             self.dispatch.take_out(slot)
+        self.loops.forget(link)
         link.read_last()
         link.close()
         del self._links[link.key]
@@ -213,7 +267,7 @@ class SlotPool:
         self._on_child_gone()
         if slot.link is None:
             self._replace(slot, link)
-        self.dispatch.run()
+        self.run()
 
     def _settle_dead(self, link: ChildLink, code: int | None) -> None:
         end = process.describe_exit(code)
@@ -223,7 +277,7 @@ class SlotPool:
             logger.warning("child ended", extra=extra)
         now = self._clock.monotonic()
         unstarted = []
-        for job in link.jobs:
+        for job in link.jobs.values():
             if job.started_at is None:
                 unstarted.append(job)
                 continue
@@ -243,10 +297,12 @@ class SlotPool:
         delay = min(30.0, 0.25 * 2 ** min(slot.unready, 10))
         asyncio.get_running_loop().call_later(delay, self._start_child, slot)
 
-    def _retire(self, slot: Slot, link: ChildLink) -> None:
+    def _retire(self, link: ChildLink) -> None:
         now = self._clock.monotonic()
-        self.dispatch.take_out(slot)
-        slot.link = None
+        slot = self._slot_of(link)
+        if slot.link is link:
+            self.dispatch.take_out(slot)
+            slot.link = None
         link.retire(now)
         self._timer.by(now + RETIRE_PATIENCE)
 
@@ -255,79 +311,74 @@ class SlotPool:
         wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
         self._timer.by((job.started_at or 0.0) + wait)
 
-    def on_ended(self, job: HeldJob, ended: frames.Ended) -> None:
+    def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """Of ChildEvents."""
-        self._times.note(job.task, ended.seconds)
-        job.source.settle(job, ended.outcome, ended.seconds)
+        outcome: Outcome | None = ended.outcome
+        if job.verdict is not None and outcome == _STOPPED:
+            outcome = outcome_of_stopped(job, job.verdict)
+        else:
+            times = self.loops.times if link.places else self._times
+            times.note(job.task, ended.seconds)
+        if outcome is None:
+            job.source.forget(job)
+        else:
+            job.source.settle(job, outcome, ended.seconds)
 
     def on_reports(self, link: ChildLink) -> None:
         """Of ChildEvents."""
-        slot = self.slots[link.slot]
-        if slot.link is not link or link.killed_at is not None:
+        slot = self._slot_of(link)
+        if link.places:
+            self._on_loop_reports(link)
+        elif slot.link is not link or link.killed_at is not None:
             return
-        if link.jobs:
+        elif link.jobs:
             self.dispatch.feed_ahead(link)
         elif not self._recycle(slot, link):
             self.dispatch.rest(slot)
+        places = self.loops if link.places else self.dispatch
+        if places.turns.first() is None:
+            self.claims.offer()
+
+    def _on_loop_reports(self, link: ChildLink) -> None:
+        loops = self.loops
+        loops.hear(link)
+        if link is loops.successor and link.ready:
+            former = loops.take_over()
+            if former is not None and not former.jobs and former.killed_at is None:
+                self._retire(former)
+        if link in loops.leaving and not link.jobs and link.retired_at is None:
+            self._retire(link)
+        loops.feed()
+        if link is loops.slot.link and link.has_served and link.killed_at is None:
+            self._recycle_loop(link)
+
+    def _recycle_loop(self, link: ChildLink) -> None:
+        """Start the successor of a child that has served its time."""
+        reason = None if self.loops.successor is not None else self._recycling.reason(link)
+        if reason is not None and self._open and len(self._ordered) < ORDERS_AT_ONCE:
+            extra = {"slot": link.slot, "child": link.pid, "reason": reason}
+            logger.info("child recycled", extra=extra)
+            self.loops.successor = self._order(self.loops.slot)
 
     def recycle_idle(self) -> None:
         """Replace idle children that use too much memory."""
         for slot in self.dispatch.idle_slots():
             if slot.link is not None:
                 self._recycle(slot, slot.link)
+        loop = self.loops.slot.link
+        if loop is not None and loop.killed_at is None:
+            self._recycle_loop(loop)
 
     def _recycle(self, slot: Slot, link: ChildLink) -> bool:
-        reason = self._recycling.reason(link) if link.done else None
+        reason = self._recycling.reason(link) if link.has_served else None
         if reason is None:
             return False
         extra = {"slot": slot.index, "child": link.pid, "reason": reason}
         logger.info("child recycled", extra=extra)
-        self._retire(slot, link)
+        self._retire(link)
         self._start_child(slot)
         return True
 
     def _look(self, now: float) -> float | None:
-        due = [self._look_at(link, now) for link in list(self._links.values())]
+        due = [self._overdue.look_at(link, now) for link in list(self._links.values())]
         return min((at for at in due if at is not None), default=None)
-
-    def _look_at(self, link: ChildLink, now: float) -> float | None:
-        """Pass the verdict if one is due; returns when to look at this child again."""
-        if link.retired_at is not None:
-            if now < link.retired_at + RETIRE_PATIENCE:
-                return link.retired_at + RETIRE_PATIENCE
-            link.force()
-            return now + RETIRE_PATIENCE
-        if link.pid is None:
-            if now < link.ordered_at + START_PATIENCE:
-                return link.ordered_at + START_PATIENCE
-            logger.error("the template does not answer: another one is started")
-            self._orders.kill()
-            return now + START_PATIENCE
-        if link.killed_at is not None:
-            return None
-        if not link.ready:
-            if now >= link.ordered_at + READY_PATIENCE:
-                link.kill(Verdict.BROKEN, None, now)
-            return link.ordered_at + READY_PATIENCE
-        if not link.jobs:
-            return None
-        return self._look_at_job(link, link.jobs[0], now)
-
-    def _look_at_job(self, link: ChildLink, job: HeldJob, now: float) -> float | None:
-        if job.started_at is None:
-            if now >= job.sent_at + START_PATIENCE:
-                link.kill(Verdict.BROKEN, None, now)  # stopped, or stuck in what a job left
-                return None
-            return job.sent_at + START_PATIENCE
-        deadline = job.started_at + job.timeout
-        if now >= deadline:
-            link.read()  # it may have ended while we were not looking
-            if job in link.jobs:
-                link.kill(Verdict.TIMEOUT, job, now)
-            return None
-        if len(link.jobs) > 1:
-            if now < job.started_at + PATIENCE:
-                return min(deadline, job.started_at + PATIENCE)
-            give_back(link.take_back())
-            self.dispatch.run()
-        return deadline

@@ -1,7 +1,8 @@
 """The supervisor: composes the worker's parts, starts them, and drains.
 
 Order of the end, after SIGTERM or SIGINT:
- 1. readyz turns false; no more claims, no more waiting at the inbox; presence says draining
+ 1. readyz turns false; no more claims, no more waiting at the inbox; presence says draining;
+    no other version of the application is loaded any more
  2. jobs that have not started are given back
  3. running jobs finish: until the grace is over or a second signal comes; leases are renewed
  4. what still runs then is killed and given back, its attempt uncounted
@@ -12,6 +13,7 @@ Order of the end, after SIGTERM or SIGINT:
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
@@ -26,20 +28,25 @@ from tidework.model.identity import QueueName, new_incarnation
 from tidework.settings import WorkerSettings
 from tidework.worker.backoff import Backoff
 from tidework.worker.child import ChildConfig
-from tidework.worker.consumer import Consumer, WorkerFacts
+from tidework.worker.consumer import Consumer
 from tidework.worker.dispatch import Recycling
+from tidework.worker.facts import WorkerFacts
 from tidework.worker.health import WorkerHealth
 from tidework.worker.heartbeat import Heartbeat
+from tidework.worker.held import Verdict
 from tidework.worker.inbox import Inbox
 from tidework.worker.journal import Journal
 from tidework.worker.memory import MIB
 from tidework.worker.memory_watch import MemoryWatch
+from tidework.worker.modes import Modes
 from tidework.worker.orphans import Orphans
+from tidework.worker.presence import WorkerPresence
+from tidework.worker.readmission import readmit
 from tidework.worker.renewal import Renewal
 from tidework.worker.signals import StopRequest, handled
 from tidework.worker.slots import SlotPool
+from tidework.worker.stack_reports import StackReports
 from tidework.worker.template_keeper import TemplateKeeper
-from tidework.worker.verdicts import Verdict
 from tidework.worker.version import version
 
 SETTLE_PATIENCE = 5.0
@@ -74,7 +81,9 @@ class Supervisor:
         self._broker = broker
         clock = self._clock = clock or SystemClock()
         self._queues = [QueueName(settings.namespace, name) for name in settings.queue]
-        self.numbers = WorkerNumbers(version(), settings.slots, lambda: self.pool.busy)
+        self.numbers = WorkerNumbers(
+            version(), settings.slots + settings.async_slots, lambda: self.pool.busy
+        )
         self._keeper = TemplateKeeper(_child_config(settings))
         self._orphans = Orphans(self._is_ours, self._on_fallen) if adopt else None
         self.pool = SlotPool(
@@ -82,9 +91,12 @@ class Supervisor:
             self._keeper,
             Recycling(settings.recycle_jobs, settings.recycle_memory_mib * MIB),
             clock,
+            async_slots=settings.async_slots,
             on_child_gone=self._on_child_gone,
         )
         self.health = WorkerHealth(self.pool, self.numbers, clock)
+        self._stacks = StackReports(self.pool, self._keeper, clock)
+        self._keeper.on_reloaded = self._readmit
         self._compose_queues()
 
     def _compose_queues(self) -> None:
@@ -96,28 +108,34 @@ class Supervisor:
             settings.hard_timeout_seconds,
             settings.unknown_task_grace_seconds,
             settings.lease,
+            self._keeper.async_tasks,
+            settings.async_slots,
         )
         self._consumers = [
             Consumer(queue, index, self._broker, self.pool, facts, journals[index], clock)
             for index, queue in enumerate(self._queues)
         ]
         for consumer in self._consumers:
-            self.pool.dispatch.add_source(consumer)
+            self.pool.add_source(consumer)
         pairs = list(zip(self._consumers, journals, strict=True))
         self._inboxes = [
             Inbox(consumer, self._broker, journal, clock, settings.lease)
             for consumer, journal in pairs
         ]
-        self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
+        self._renewal = Renewal(
+            self._broker, self.incarnation, pairs, settings.lease, self._beat_now
+        )
+        presence = WorkerPresence(
+            self._queues, self.pool, self._consumers, self.health, self.numbers, clock
+        )
         self._heartbeat = Heartbeat(
             self._broker,
             self.incarnation,
             list(zip(self._queues, journals, strict=True)),
-            self.pool,
+            presence.document,
+            self._stacks,
             self.numbers,
             clock,
-            lambda: self.health.draining or any(c.cordoned for c in self._consumers),
-            lambda: any(c.paused for c in self._consumers),
         )
 
     async def run(self) -> None:
@@ -127,7 +145,13 @@ class Supervisor:
         ExceptionGroup if one of its services dies.
         """
         asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
-        with handled(self.stop, self._on_child):
+        with handled(
+            self.stop,
+            on_child=self._on_child,
+            on_reload=self._reload,
+            on_stacks=self._stacks.on_signal,
+        ):
+            self._stacks.answer_signal()
             try:
                 with suppress(_Stopped):
                     await self._start()
@@ -139,14 +163,15 @@ class Supervisor:
         try:
             async with asyncio.TaskGroup() as starting:
                 watch = starting.create_task(self._raise_when_stopped())
-                pulse = starting.create_task(self.health.loop.run())
+                others = [self.health.loop, self._stacks.loop]
+                turning = [starting.create_task(loop.run()) for loop in others]
                 app = starting.create_task(self._import_app())
                 for queue in self._queues:
                     await self._open_queue(queue)
                 self.health.redis_answered = True
                 await app
-                watch.cancel()
-                pulse.cancel()
+                for started in (watch, *turning):
+                    started.cancel()
         except BaseExceptionGroup as group:
             raise _first(group) from None
 
@@ -174,17 +199,23 @@ class Supervisor:
     async def _serve(self) -> None:
         names = [str(queue) for queue in self._queues]
         extra = {"queues": names, "slots": self._settings.slots, "incarnation": self.incarnation}
+        if self._settings.async_slots:
+            extra["async_slots"] = self._settings.async_slots
         logger.info("worker started", extra=extra)
+        # What the start made stays: a collection that walks over it is a pause for every job.
+        gc.collect()
+        gc.freeze()
         taking = [loop for inbox in self._inboxes for loop in (inbox.watch, inbox.sweep)]
         others = [self.health.loop, MemoryWatch(self.pool, self._clock).loop]
-        others += [self._renewal.loop, self._heartbeat.loop]
+        others += [self._renewal.loop, self._heartbeat.loop, self._stacks.loop]
         others += [consumer.loop for consumer in self._consumers]
         async with asyncio.TaskGroup() as group:
             services = _Services(group, [*taking, *others])
             watch = group.create_task(self._raise_when_broken(services))
             await self.stop.asked.wait()
             self.health.draining = True
-            self._heartbeat.loop.nudge()
+            self._keeper.keep_version()
+            self._beat_now()
             # At once: a child that ends its job meanwhile must not find the next one in its pipe.
             self._give_back_unstarted()
             await services.end(taking)
@@ -244,8 +275,26 @@ class Supervisor:
         if not await _wait_for([self.pool.wait_empty()], SETTLE_PATIENCE):
             logger.error("a child does not end; it is left to the system")
         await self._keeper.close()
+        self._stacks.close()
         with suppress(BrokerError):
             await self._broker.close()
+
+    def _beat_now(self) -> None:
+        self._heartbeat.loop.nudge()
+
+    def _reload(self) -> None:
+        if self.stop.asked.is_set():
+            logger.info("SIGHUP: the worker drains, nothing is loaded anew")
+            return
+        logger.info("SIGHUP: the application is loaded anew, for jobs that start after that")
+        self._keeper.reload()
+
+    def _readmit(self) -> None:
+        keeper = self._keeper
+        modes = Modes(keeper.specs, keeper.async_tasks, self._settings.async_slots)
+        for consumer in self._consumers:
+            readmit(consumer, keeper.specs, modes)
+        self.pool.run()
 
     def _on_child(self) -> None:
         self._keeper.reap()
@@ -257,7 +306,7 @@ class Supervisor:
             self._orphans.kill()
 
     def _is_ours(self, pid: int) -> bool:
-        return pid == self._keeper.pid or self.pool.has_child(pid)
+        return self._keeper.is_template(pid) or self.pool.has_child(pid)
 
     def _on_fallen(self, pid: int, code: int | None) -> None:
         self.pool.on_child_ended(pid, code)

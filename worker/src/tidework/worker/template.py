@@ -1,8 +1,9 @@
 """The program of the template process: imports the application once, then forks children from it.
 
 It is our own fork server: it has no threads and runs nothing but its loop after the import. It
-is the children's parent: it reports their pids at fork, with a pidfd where there are any, and
-their ends, after killing what is left of their process groups. It never blocks on a child.
+is the children's parent: it reports their pids at fork, with the file of their stacks and a pidfd
+where there are any, and their ends, after killing what is left of their process groups. It never
+blocks on a child.
 Where the application started threads at import, forking is unsafe: children start afresh.
 Orders and reports are JSON frames on a socket; the supervisor going away ends it.
 """
@@ -28,7 +29,7 @@ from typing import Any
 from tidework.app import Tidework
 from tidework.app_loading import load_app
 from tidework.errors import ConfigurationError
-from tidework.worker import frames, process
+from tidework.worker import frames, process, stacks
 from tidework.worker.child import ChildConfig, serve_and_exit, settle_in
 from tidework.worker.execution import Execution
 
@@ -92,26 +93,27 @@ class Template:
             os.set_inheritable(descriptor, False)
             self._descriptors.append(descriptor)
         for payload in self._buffer.feed(data):
-            key = json.loads(payload)["key"]
-            self._start_child(key, self._descriptors.popleft(), self._descriptors.popleft())
+            order = json.loads(payload)
+            pipe, permits = self._descriptors.popleft(), self._descriptors.popleft()
+            self._start_child(order["key"], order["places"], pipe, permits)
 
-    def _start_child(self, key: int, pipe: int, permits: int) -> None:
+    def _start_child(self, key: int, places: int, pipe: int, permits: int) -> None:
+        start = self._fork_child if self._fork else self._spawn_child
+        own = [pipe, permits]
         try:
-            if self._fork:
-                pid = self._fork_child(pipe, permits)
-            else:
-                pid = self._spawn_child(pipe, permits)
-        except OSError as error:  # no memory, or no more processes allowed
+            own.append(stacks.open_file())
+            pid = start(places, *own)
+        except OSError as error:  # no memory, or no more processes or open files allowed
+            _close_all(own)
             self._say({"op": "refused", "key": key, "reason": str(error)})
             return
-        finally:
-            os.close(pipe)
-            os.close(permits)
+        _close_all([pipe, permits])
         # It cannot have been reaped yet, that is ours to do: the pidfd names no other process.
         pidfd = process.open_pidfd(pid)
-        self._say({"op": "started", "key": key, "pid": pid, "pidfd": pidfd is not None}, pidfd)
+        passed = own[2:] if pidfd is None else [*own[2:], pidfd]
+        self._say({"op": "started", "key": key, "pid": pid, "pidfd": pidfd is not None}, passed)
 
-    def _fork_child(self, pipe: int, permits: int) -> int:
+    def _fork_child(self, places: int, pipe: int, permits: int, file: int) -> int:
         parent = os.getpid()
         with warnings.catch_warnings():
             # Python warns of threads that C libraries made; ours were looked for after the import.
@@ -120,8 +122,9 @@ class Template:
         if pid == 0:
             try:
                 settle_in(parent)
+                stacks.answer_signals(file)
                 self._forget()
-                serve_and_exit(socket.socket(fileno=pipe), permits, self._execution)
+                serve_and_exit(socket.socket(fileno=pipe), permits, places, self._execution)
             except BaseException:
                 logger.exception("the child process did not start")
             finally:
@@ -137,10 +140,11 @@ class Template:
             os.close(descriptor)
         gc.enable()
 
-    def _spawn_child(self, pipe: int, permits: int) -> int:
-        command = [sys.executable, "-m", "tidework.worker.child", str(pipe), str(permits)]
+    def _spawn_child(self, places: int, pipe: int, permits: int, file: int) -> int:
+        passed = (pipe, permits, file)
+        command = [sys.executable, "-m", "tidework.worker.child", *map(str, passed), str(places)]
         command += [str(os.getpid()), self._config.to_json()]
-        child = subprocess.Popen(command, pass_fds=(pipe, permits), stdin=subprocess.DEVNULL)
+        child = subprocess.Popen(command, pass_fds=passed, stdin=subprocess.DEVNULL)
         self._children[child.pid] = child
         return child.pid
 
@@ -155,26 +159,30 @@ class Template:
             del self._children[pid]
             self._say({"op": "ended", "pid": pid, "code": code})
 
-    def _say(self, report: Mapping[str, Any], descriptor: int | None = None) -> None:
+    def _say(self, report: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
         try:
-            _send(self._control, frames.document_frame(report), descriptor)
+            _send(self._control, frames.document_frame(report), descriptors)
         except ConnectionError:
             self._open = False
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
+            _close_all(descriptors)
 
 
 def _note(_number: int, _frame: object) -> None:
     """The number of the signal goes into the wakeup socket; nothing else is to be done."""
 
 
-def _send(control: socket.socket, frame: bytes, descriptor: int | None = None) -> None:
-    if descriptor is None:
+def _send(control: socket.socket, frame: bytes, descriptors: Sequence[int] = ()) -> None:
+    if not descriptors:
         control.sendall(frame)
     else:
-        sent = socket.send_fds(control, [frame], [descriptor])
+        sent = socket.send_fds(control, [frame], descriptors)
         control.sendall(frame[sent:])
+
+
+def _close_all(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def python_threads() -> list[str]:
@@ -197,12 +205,14 @@ def _import_app(config: ChildConfig) -> Tidework:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Descriptor of the control socket, pid of the supervisor; the config is the first frame."""
+    """Descriptors of the control socket and the file of stacks, the supervisor's pid, config."""
     control = socket.socket(fileno=int(argv[1]))
+    os.set_inheritable(int(argv[2]), False)
+    stacks.answer_signals(int(argv[2]))
     if sys.platform == "linux":
         # Elsewhere the end of the control socket has to say it: a thread would forbid to fork.
-        process.die_with_parent(int(argv[2]))
-    config = ChildConfig.from_json(argv[3])
+        process.die_with_parent(int(argv[3]))
+    config = ChildConfig.from_json(argv[4])
     config.configure_logs()
     # Objects made by the import are never collected in the children: pages stay shared.
     gc.disable()
@@ -210,13 +220,19 @@ def main(argv: Sequence[str]) -> int:
         app = _import_app(config)
     except ConfigurationError as error:
         _send(control, frames.document_frame({"op": "failed", "error": str(error)}))
+        control.close()
         return 2
     threads = python_threads()
     gc.collect()
     gc.freeze()
-    tasks = [task.spec.to_document() for task in app.tasks.values()]
+    hello = {
+        "op": "hello",
+        "tasks": [task.spec.to_document() for task in app.tasks.values()],
+        "async": [task.spec.name for task in app.tasks.values() if task.is_async],
+        "threads": threads,
+    }
     try:
-        _send(control, frames.document_frame({"op": "hello", "tasks": tasks, "threads": threads}))
+        _send(control, frames.document_frame(hello))
     except ConnectionError:
         return 0  # the supervisor did not wait for us
     Template(control, config, app, fork=not threads).serve()

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tidework.model.task import TaskSpec
-from tidework.worker import frames, process
+from tidework.worker import frames, process, stacks
 from tidework.worker.child import ChildConfig
 
 _CHUNK = 65536
@@ -32,10 +32,12 @@ logger = logging.getLogger(__name__)
 class Hello:
     """What the template says once the application is imported.
 
-    threads: names of the threads that forbid to fork
+    async_tasks: names of those that are async functions
+    threads:     names of the threads that forbid to fork
     """
 
     specs: Mapping[str, TaskSpec]
+    async_tasks: frozenset[str]
     threads: tuple[str, ...]
 
 
@@ -48,8 +50,8 @@ class TemplateEvents(Protocol):
     def on_import_failed(self, reason: str) -> None:
         """The application does not import."""
 
-    def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
-        """A child runs. The pidfd is the receiver's to close."""
+    def on_child_started(self, key: int, pid: int, file: int, pidfd: int | None) -> None:
+        """A child runs. The file of its stacks and the pidfd are the receiver's to close."""
 
     def on_child_refused(self, key: int, reason: str) -> None:
         """The system does not give us another process."""
@@ -62,9 +64,13 @@ class TemplateEvents(Protocol):
 
 
 class TemplateLink:
-    """One template process at a time."""
+    """One template process at a time.
+
+    file: where it writes its stacks, None while there is none
+    """
 
     def __init__(self, config: ChildConfig, events: TemplateEvents) -> None:
+        self.file: int | None = None
         self._config = config
         self._events = events
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,13 +89,14 @@ class TemplateLink:
         self._ended.clear()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        command = [sys.executable, "-m", "tidework.worker.template", str(theirs.fileno())]
-        command += [str(os.getpid()), self._config.to_json()]
+        file = self.file = stacks.open_file()
+        command = [sys.executable, "-m", "tidework.worker.template"]
+        command += [str(theirs.fileno()), str(file), str(os.getpid()), self._config.to_json()]
         with theirs:
             # A session of its own: Ctrl-C on the terminal is for the supervisor alone.
             self._process = subprocess.Popen(
                 command,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), file),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -97,15 +104,18 @@ class TemplateLink:
         self._buffer = frames.FrameBuffer()
         asyncio.get_running_loop().add_reader(ours.fileno(), self._read)
 
-    def order_child(self, key: int, pipe: int, permits: int) -> bool:
+    def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
         """Have a child started on these descriptors, which the caller keeps and may close.
+
+        places: for async jobs on its event loop, 0 = one job of any kind at a time
 
         False if the template is not there to do it, or does not listen.
         """
         if self._control is None:
             return False
         try:
-            socket.send_fds(self._control, [frames.document_frame({"key": key})], [pipe, permits])
+            order = frames.document_frame({"key": key, "places": places})
+            socket.send_fds(self._control, [order], [pipe, permits])
         except OSError:
             return False
         return True
@@ -134,6 +144,9 @@ class TemplateLink:
         self._process = None
         self._read()  # what it said last
         self._close_control()
+        if self.file is not None:
+            os.close(self.file)
+            self.file = None
         self._ended.set()
         self._events.on_template_ended(code)
 
@@ -175,12 +188,14 @@ class TemplateLink:
             case "hello":
                 specs = [TaskSpec.from_document(found) for found in report["tasks"]]
                 by_name = {spec.name: spec for spec in specs}
-                self._events.on_hello(Hello(by_name, tuple(report["threads"])))
+                hello = Hello(by_name, frozenset(report["async"]), tuple(report["threads"]))
+                self._events.on_hello(hello)
             case "failed":
                 self._events.on_import_failed(report["error"])
             case "started":
+                file = self._descriptors.popleft()
                 pidfd = self._descriptors.popleft() if report["pidfd"] else None
-                self._events.on_child_started(report["key"], report["pid"], pidfd)
+                self._events.on_child_started(report["key"], report["pid"], file, pidfd)
             case "refused":
                 self._events.on_child_refused(report["key"], report["reason"])
             case "ended":

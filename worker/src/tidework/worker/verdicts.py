@@ -1,22 +1,11 @@
-"""Verdicts: why the supervisor kills a child, and what becomes of the job that ran in it. Pure."""
+"""Verdicts: what becomes of a job that was stopped, or whose child was killed or died. Pure."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from random import random
 
 from tidework.model.outcome import JobError, Outcome
-from tidework.worker.held import HeldJob
-
-
-class Verdict(StrEnum):
-    """Why a child is killed. BROKEN: it speaks no frames, or closed its pipe."""
-
-    TIMEOUT = "timeout"
-    CANCELLED = "cancelled"
-    LEASE_LOST = "lease_lost"
-    HANDED_BACK = "handed_back"
-    BROKEN = "broken"
+from tidework.worker.held import HeldJob, Verdict
 
 
 def outcome_of_dead(
@@ -27,6 +16,14 @@ def outcome_of_dead(
     verdict: and the job it was about, if the supervisor killed the child
     end:     of the process, in words
     """
+    if job.verdict is not None:
+        return outcome_of_stopped(job, job.verdict)
+    if verdict is not None and verdict[0] is Verdict.BLOCKED:
+        reason = (
+            "the event loop that this job shared with others was blocked, by one of them, until "
+            "its process was killed; it runs alone next"
+        )
+        return Outcome.loss(JobError("LoopBlocked", reason, cause="blocked"))
     if verdict is None or verdict[0] is Verdict.BROKEN:
         reason = f"the child process died while it ran this job: {end}"
         return Outcome.loss(JobError("WorkerLost", reason, cause=end))
@@ -34,8 +31,19 @@ def outcome_of_dead(
     if about is not job or kind is Verdict.HANDED_BACK:
         # It had only just begun when its predecessor's verdict struck, or the worker leaves.
         return Outcome.release()
-    if kind is Verdict.TIMEOUT:
-        reason = f"killed at the hard timeout of {job.timeout:g} s"
-        error = JobError("Timeout", reason, cause="timeout")
-        return job.spec.retry.after_failure(error, job.claimed.attempt, job.max_attempts, random)
-    return Outcome.cancelled() if kind is Verdict.CANCELLED else None
+    return outcome_of_stopped(job, kind)
+
+
+def outcome_of_stopped(job: HeldJob, verdict: Verdict) -> Outcome | None:
+    """What becomes of a job that was stopped itself. None: nothing is to be settled."""
+    match verdict:
+        case Verdict.TIMEOUT:
+            reason = f"stopped at the hard timeout of {job.timeout:g} s"
+            error = JobError("Timeout", reason, cause="timeout")
+            attempt = job.claimed.attempt
+            return job.spec.retry.after_failure(error, attempt, job.max_attempts, random)
+        case Verdict.CANCELLED:
+            return Outcome.cancelled()
+        case Verdict.LEASE_LOST:
+            return None
+    return Outcome.release()

@@ -18,8 +18,9 @@ PARENT_VARIABLE = "TIDEWORK_PARENT_PID"
 """Names the process with which the worker is to end; it has to be the worker's parent."""
 
 DESCRIPTORS = 128
-DESCRIPTORS_PER_SLOT = 8
-"""Open files: two pipes and a pidfd of each child, twice while one is replaced by another."""
+DESCRIPTORS_PER_QUEUE = 2
+DESCRIPTORS_PER_SLOT = 10
+"""Open files: two pipes, a pidfd and the stacks of each child, twice while one replaces another."""
 
 OK = 0
 FAILED = 1
@@ -39,7 +40,12 @@ def run_worker(settings: WorkerSettings) -> int:
         process.die_with_parent(int(parent))
     adopt = process.become_subreaper()
     try:
-        process.allow_descriptors(DESCRIPTORS + DESCRIPTORS_PER_SLOT * settings.slots)
+        children = settings.slots + (settings.async_slots > 0)
+        process.allow_descriptors(
+            DESCRIPTORS
+            + DESCRIPTORS_PER_SLOT * children
+            + DESCRIPTORS_PER_QUEUE * len(settings.queue)
+        )
         asyncio.run(_serve(settings, adopt=adopt))
     except (ConfigurationError, BrokerRefusedError, LayoutError) as error:
         _complain(settings, error)
@@ -53,7 +59,8 @@ def run_worker(settings: WorkerSettings) -> int:
 async def _serve(settings: WorkerSettings, *, adopt: bool) -> None:
     if not settings.app:
         raise ConfigurationError(
-            "no application is named: give --app MODULE or --app MODULE:NAME (TIDEWORK_APP)"
+            "no application is named: give --app MODULE, --app MODULE:NAME or --app COMMANDS.yaml "
+            "(TIDEWORK_APP)"
         )
     supervisor = Supervisor(settings, connect(settings.redis_url, settings.limits), adopt=adopt)
     if settings.probe_port is None:

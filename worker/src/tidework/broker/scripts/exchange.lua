@@ -26,7 +26,7 @@ end
 -- A resend may come so late that a claimed job is somebody else's by now: left out. The leases are
 -- whole ones again, as of a claim: the lost reply may have taken most of the former ones.
 local function reply_again(ids)
-  fetch(K.jobs, ids)
+  look_up(K.jobs, ids)
   for _, id in ipairs(ids) do
     local r = load(id)
     if r and r.state == RUNNING and r.token == token_of_claim then
@@ -169,7 +169,7 @@ local function claim_again(id, packed, body)
 end
 
 local function claim(ids, scores)
-  local read, bodies = fetch(K.records, ids), fetch(K.jobs, ids)
+  local read, bodies = look_up(K.records, ids), look_up(K.jobs, ids)
   local expiry = text(now + lease_ms)
   local records, leases, r, n = {}, {}, 0, 0
   for i = 1, #ids do
@@ -251,7 +251,7 @@ local function settle_all()
     for i = first, at - 1 do ids[#ids + 1] = ARGV[i] end
   end
   for i = at, at + 6 * tonumber(A.settled) - 1, 6 do ids[#ids + 1] = ARGV[i] end
-  fetch(K.records, ids)
+  look_up(K.records, ids)
   at = A.rest
   for _ = 1, tonumber(A.succeeded) do
     local token, first = ARGV[at], at + 2

@@ -3,7 +3,9 @@
 -- flags: allow-oom
 -- keys: presence seen
 -- args: incarnation
--- uses: now
+-- uses: now cordon stacks
 redis.call('HSET', K.presence, A.incarnation, '')
 redis.call('ZADD', K.seen, now, A.incarnation)
+undo_cordon(A.incarnation)
+forget_stacks(A.incarnation)
 return 1

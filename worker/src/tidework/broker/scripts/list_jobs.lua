@@ -107,7 +107,7 @@ local function page_of_task()
   local found = redis.call('ZREVRANGE', source, start, start + looked_at - 1, 'WITHSCORES')
   local ids = {}
   for i = 1, #found, 2 do ids[#ids + 1] = found[i] end
-  fetch(K.records, ids)
+  look_up(K.records, ids)
   local reply, last = {''}, nil
   for i, id in ipairs(ids) do
     local packed = stored(K.records, id)

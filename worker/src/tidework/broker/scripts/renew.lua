@@ -2,14 +2,14 @@
 -- flags: allow-oom
 -- keys: leases draining
 -- args: incarnation lease_ms ...      groups of: id, token
--- uses: now reads writes record waiting documents guard unique index finish due
+-- uses: now reads writes record waiting documents guard unique index finish due stacks
 -- Returns {next due ms, documents, lost ids, ids whose cancellation is requested,
--- 1 if the worker is cordoned, 1 if the queue is paused}.
+-- 1 if the worker is cordoned, 1 if the queue is paused, 1 if somebody asked for its stacks}.
 local lease_ms = tonumber(A.lease_ms)
 stamp(lease_ms)
 local lost, cancelling, ids = {}, {}, {}
 for i = A.rest, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
-fetch(K.records, ids)
+look_up(K.records, ids)
 for i = A.rest, #ARGV, 2 do
   local id = ARGV[i]
   local packed = stored(K.records, id)
@@ -23,4 +23,6 @@ for i = A.rest, #ARGV, 2 do
 end
 flush()
 local draining = (score_of(K.draining, A.incarnation) or 0) > now
-return {next_due(), documents(), lost, cancelling, draining and 1 or 0, is_paused() and 1 or 0}
+local asked, answered = stack_requests(A.incarnation)
+return {next_due(), documents(), lost, cancelling, draining and 1 or 0, is_paused() and 1 or 0,
+  asked > answered and 1 or 0}

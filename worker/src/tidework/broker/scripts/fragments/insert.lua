@@ -6,7 +6,7 @@ local tombstones = {}
 
 -- Reads what is_known() will be asked for, in one go.
 local function expect(ids)
-  fetch(K.jobs, ids)
+  look_up(K.jobs, ids)
   for first = 1, #ids, MOST_VALUES do
     local last = math.min(first + MOST_VALUES - 1, #ids)
     local scores = redis.call('ZMSCORE', K.tombstones, unpack(ids, first, last))

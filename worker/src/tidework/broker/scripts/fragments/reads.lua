@@ -27,7 +27,7 @@ local function entries(of, key)
 end
 
 -- Reads what stored() will be asked for, in one go. Returns what is known of the key.
-local function fetch(key, fields)
+local function look_up(key, fields)
   local found = entries(known, key)
   for first = 1, #fields, MOST_VALUES do
     local last = math.min(first + MOST_VALUES - 1, #fields)

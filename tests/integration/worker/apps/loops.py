@@ -1,0 +1,121 @@
+"""Async tasks that behave and misbehave, several at once on one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import time
+from contextvars import ContextVar
+from pathlib import Path
+
+from tidework.app import Tidework
+from tidework.model.current import current_job
+
+app = Tidework("loops", queue="jobs")
+seen: ContextVar[str] = ContextVar("seen", default="")
+
+
+def mark(path: str, text: str = "") -> None:
+    """Leave a mark that appears whole."""
+    draft = Path(f"{path}.{os.getpid()}.draft")
+    draft.write_text(text or str(os.getpid()))
+    draft.rename(path)
+
+
+@app.task
+async def hold(path: str) -> str:
+    """Say that it began; end when the test says so."""
+    mark(f"{path}.began", f"{os.getpid()} {current_job().attempt}")
+    while not Path(f"{path}.go").exists():
+        await asyncio.sleep(0.005)
+    return "held"
+
+
+@app.task
+def hold_alone(path: str) -> str:
+    """The same, of a slot."""
+    mark(f"{path}.began", f"{os.getpid()} {current_job().attempt}")
+    while not Path(f"{path}.go").exists():
+        time.sleep(0.005)
+    return "held"
+
+
+@app.task
+async def whoami() -> dict[str, str | int]:
+    await asyncio.sleep(0)
+    return {"pid": os.getpid(), "id": current_job().id}
+
+
+@app.task
+async def read_null() -> None:
+    await asyncio.sleep(0)
+    ctypes.string_at(0)
+
+
+@app.task(timeout=0.4, max_attempts=1)
+async def block(path: str) -> None:
+    mark(path)
+    time.sleep(60)
+
+
+@app.task(timeout=0.4, max_attempts=1)
+async def stubborn(path: str) -> None:
+    """It is told to stop and goes on."""
+    mark(path)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            mark(f"{path}.told")
+
+
+@app.task(timeout=0.4, max_attempts=1)
+async def endless(path: str) -> None:
+    """It ends in order when it is told to stop."""
+    try:
+        await asyncio.sleep(60)
+    finally:
+        mark(path)
+
+
+@app.task(max_attempts=1)
+async def fail(kind: str) -> None:
+    await asyncio.sleep(0)
+    raise {
+        "value": ValueError,
+        "exit": SystemExit,
+        "interrupt": KeyboardInterrupt,
+        "cancelled": asyncio.CancelledError,
+    }[kind]("on purpose")
+
+
+@app.task
+async def leave_a_task_that_exits() -> str:
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    task = asyncio.create_task(leave())
+    await asyncio.sleep(0.05)
+    return "went on" if task.done() else "did not run"
+
+
+@app.task
+async def remember(value: str) -> list[str]:
+    """What it finds, sees after its own change, and after others had their turn."""
+    found = seen.get()
+    seen.set(value)
+    now = seen.get()
+    await asyncio.sleep(0.02)
+    return [found, now, seen.get()]
+
+
+@app.task(max_attempts=1)
+async def return_much() -> str:
+    return "x" * (2 * 1024 * 1024)
+
+
+@app.task
+async def fork() -> int:
+    """A fork without an end of its own."""
+    return os.fork()

@@ -1,0 +1,141 @@
+"""Claims: whose turn it is to claim jobs, and how many.
+
+Sources (queues) take turns: room goes to the one that was granted some longest ago, as a batch
+worth an exchange, so that a worker of many queues pays no more for a job than one of a single
+queue. A source whose exchange is not answered has no turn and keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidework.worker.held import JobSource
+
+WORTH_A_TRY = 0.02
+"""Share of a mode in a queue from which on a job is tried although other places are full."""
+
+
+class Places(Protocol):
+    """Where jobs of one mode run."""
+
+    def idle(self) -> int:
+        """Places with nothing in them."""
+
+    def ahead(self) -> tuple[int, int]:
+        """Jobs that may be claimed beyond these, and how many could be if none were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Room for a claim.
+
+    want: jobs to claim at most
+    kept: idle places, by mode, that nobody else is granted until the claim was answered
+    due:  is the room worth an exchange of its own?
+    """
+
+    want: int
+    kept: tuple[int, ...]
+    due: bool
+
+
+class Claims:
+    """Grants room to the sources of the worker.
+
+    places: by mode
+    """
+
+    def __init__(self, places: Sequence[Places]) -> None:
+        self._places = places
+        self._turns: deque[JobSource] = deque()
+        self._kept = [0] * len(places)
+        self._unsettled: dict[JobSource, None] = {}
+
+    def add_source(self, source: JobSource) -> None:
+        """Grant this one room as well, after the others."""
+        self._turns.append(source)
+
+    def reserve(self, source: JobSource, *, ahead: bool) -> Grant:
+        """What ``source`` may claim now, ``ahead`` of free places too; give it back by ``close``.
+
+        Hungry sources that were granted room longer ago find an idle place left for each.
+        """
+        longer_ago = 0
+        for other in self._turns:
+            if other is source:
+                break
+            longer_ago += other.hungry
+        idle = [max(0, free - longer_ago) for free in self._free()]
+        beyond, due = [0] * len(idle), any(idle)
+        if ahead and not longer_ago:
+            found = [places.ahead() for places in self._places]
+            beyond = [room for room, _ in found]
+            due = due or any(2 * room >= most > 0 for room, most in found)
+        rooms = [free + more for free, more in zip(idle, beyond, strict=True)]
+        want = _fitting(rooms, source)
+        if not want:
+            return Grant(0, (0,) * len(idle), due=False)
+        self._turns.remove(source)
+        self._turns.append(source)
+        kept = tuple(min(want, free) for free in idle)
+        self._keep(kept, 1)
+        return Grant(want, kept, due)
+
+    def note_unsettled(self, source: JobSource) -> None:
+        """It has outcomes from now on, and is to settle once there is room."""
+        self._unsettled[source] = None
+
+    def close(self, grant: Grant) -> None:
+        """The claim was answered, or is not made."""
+        self._keep(grant.kept, -1)
+
+    def _keep(self, kept: tuple[int, ...], times: int) -> None:
+        for mode, count in enumerate(kept):
+            self._kept[mode] += times * count
+
+    def offer(self) -> None:
+        """If there is room, have the source claim whose turn it is, and the others settle."""
+        if not self._has_room():
+            return
+        turn = next((source for source in self._turns if source.wants), None)
+        unsettled, self._unsettled = self._unsettled, {}
+        for source in unsettled:
+            if source is not turn and source.unsettled:
+                source.on_capacity()
+        if turn is not None:
+            turn.on_capacity()
+
+    def _has_room(self) -> bool:
+        if any(self._free()):
+            return True
+        return any(2 * room >= most > 0 for room, most in (p.ahead() for p in self._places))
+
+    def _free(self) -> list[int]:
+        return [
+            max(0, places.idle() - kept)
+            for places, kept in zip(self._places, self._kept, strict=True)
+        ]
+
+
+def _fitting(rooms: Sequence[int], source: JobSource) -> int:
+    """How many jobs may be claimed so that it is likely that all find places of their modes.
+
+    Jobs cannot be chosen by their mode. One that waits for a place keeps its queue from claiming;
+    where a mode has places, one job at a time is tried.
+    """
+    if len(rooms) == 1:
+        return rooms[0]
+    want = float(sum(rooms))
+    worth_a_try = False
+    for room, share, line in zip(rooms, source.shares, source.lines, strict=True):
+        if not room and line and share:
+            return 0
+        worth_a_try = worth_a_try or (room > 0 and share >= WORTH_A_TRY)
+        if share >= 1:
+            want = room
+        elif share > 0:
+            want = min(want, (room + 0.5) / share)
+    return max(int(want), int(worth_a_try))
