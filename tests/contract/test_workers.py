@@ -103,6 +103,32 @@ async def test_nobody_cordons_or_asks_a_worker_that_is_not_there(kit: Kit) -> No
         assert await kit.broker.stacks(kit.queue, worker) is None
 
 
+async def test_who_left_is_not_cordoned_and_has_no_stacks(kit: Kit) -> None:
+    await beat(kit)
+    await kit.broker.cordon(kit.queue, "w1")
+    await kit.broker.ask_stacks(kit.queue, "w1")
+    await beat(kit, answer=StacksAnswer(1, {}))
+    await kit.broker.ask_stacks(kit.queue, "w1")
+
+    await kit.broker.leave(kit.queue, "w1")
+
+    assert not (await kit.exchange(worker="w1")).draining
+    assert await kit.broker.stacks(kit.queue, "w1") is None
+    assert not (await kit.broker.renew(kit.queue, "w1", [])).stacks_asked
+
+
+async def test_the_end_of_a_cordon_wakes_somebody(kit: Kit) -> None:
+    await beat(kit)
+    await kit.broker.cordon(kit.queue, "w1")
+    await kit.put(Job("a", "t", {}))
+    # A marker that somebody took and died with.
+    assert await kit.broker.wait_for_document(kit.queue, timedelta(seconds=5)) == MARKER
+
+    await kit.broker.uncordon(kit.queue, "w1")
+
+    assert await kit.broker.wait_for_document(kit.queue, timedelta(seconds=5)) == MARKER
+
+
 async def test_nothing_stays_of_a_cordoned_worker_that_left_or_died(kit: Kit) -> None:
     for worker in ("w1", "w2"):
         await beat(kit, worker)

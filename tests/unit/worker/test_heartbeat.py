@@ -28,6 +28,7 @@ class Forgetful(MemoryBroker):
 
     losses = 0
     beats = 0
+    answers = 0
 
     async def beat(
         self,
@@ -39,6 +40,7 @@ class Forgetful(MemoryBroker):
     ) -> int:
         found = await super().beat(queue, presence, ttl=ttl, stacks=stacks)
         self.beats += 1
+        self.answers += stacks is not None
         if stacks is not None and self.losses:
             self.losses -= 1
             raise BrokerUnavailableError("the reply is lost")
@@ -61,6 +63,12 @@ class Bench:
         assert number is not None
         self.beat.loop.nudge()
         return number
+
+    async def beat_again(self) -> None:
+        """To both queues."""
+        before = self.broker.beats
+        self.beat.loop.nudge()
+        await until(lambda: self.broker.beats >= before + 2)
 
     async def answer(self, queue: QueueName = ONE) -> StacksAnswer:
         """Wait for it."""
@@ -88,6 +96,17 @@ async def test_a_request_is_answered_with_the_next_report(bench: Bench) -> None:
 
     assert await bench.answer() == StacksAnswer(number, {"text": "a stack"})
     assert await bench.broker.stacks(TWO, WORKER) is None
+    await bench.beat_again()
+    assert bench.broker.answers == 1, "once is enough"
+
+
+async def test_one_report_is_asked_for_until_it_is_there(bench: Bench) -> None:
+    await bench.ask()
+    await until(lambda: bench.reports.asked == 1)
+
+    await bench.beat_again()
+
+    assert bench.reports.asked == 1
 
 
 async def test_an_answer_whose_reply_is_lost_is_sent_again(bench: Bench) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tidework.app import JobHandle, Task, Tidework
 from tidework.client import Client
+from tidework.errors import SoftTimeout
 from tidework.model.backlog import ErrorGroup, JobFilter, JobRecord, QueueStats
 from tidework.model.current import CurrentJob, current_job
 from tidework.model.endings import Bury, Retry
@@ -27,6 +28,7 @@ __all__ = [
     "QueueStats",
     "Retry",
     "Settings",
+    "SoftTimeout",
     "Task",
     "Tidework",
     "Unique",

@@ -98,6 +98,7 @@ class Tidework:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         delays: Sequence[Seconds] = DEFAULT_DELAYS,
         timeout: Seconds | None = None,
+        soft_timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
     ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
 
@@ -110,6 +111,7 @@ class Tidework:
         max_attempts: int = DEFAULT_MAX_ATTEMPTS,
         delays: Sequence[Seconds] = DEFAULT_DELAYS,
         timeout: Seconds | None = None,
+        soft_timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
     ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
         """Make a function a task; it stays callable. An ``async def`` runs on an event loop.
@@ -117,6 +119,7 @@ class Tidework:
         name:         on the wire; the function's own name unless given
         max_attempts: runs in all; delays: seconds before the 2nd, 3rd, ... attempt
         timeout:      seconds of one attempt, after which its process is killed
+        soft_timeout: seconds after which SoftTimeout is raised in it; below ``timeout``
         priority:     0 (first) to 9
         Raises ConfigurationError for a name taken twice, a bad value, a generator function.
         """
@@ -131,6 +134,7 @@ class Tidework:
                 ),
                 timeout=None if timeout is None else _span(timeout),
                 priority=priority,
+                soft_timeout=None if soft_timeout is None else _span(soft_timeout),
             )
             return self._register(Task(self, spec, found))
 

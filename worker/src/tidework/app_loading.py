@@ -52,6 +52,7 @@ def _load_commands(path: Path) -> Tidework:
             max_attempts=entry.max_attempts,
             delays=entry.delays_seconds,
             timeout=entry.timeout_seconds,
+            soft_timeout=entry.soft_timeout_seconds,
             priority=entry.priority,
         )
     return app

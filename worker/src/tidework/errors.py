@@ -13,6 +13,7 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     │   └── NewerEnvelopeError    of a later version than this program (model/job.py)
     ├── ParamsError               params that the task's signature refuses
     ├── UnknownTaskError          no task of that name is registered
+    ├── SoftTimeout               raised in a running job whose soft timeout is over
     ├── JobNotFoundError          no job of that id (never enqueued, or past retention)
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
@@ -100,6 +101,19 @@ class UnknownTaskError(TideworkError):
         self.known = known
         has = ", ".join(sorted(known)) or "none"
         super().__init__(f"unknown task {task!r}; this application has: {has}")
+
+
+class SoftTimeout(TideworkError):
+    """The soft timeout of the running job is over: end in order, the hard one kills.
+
+    An Exception, unlike what ends a program: ``finally``, ``except SoftTimeout`` and the cleanup of
+    libraries treat it as any failure. Whoever catches Exception and goes on does so until the hard
+    timeout. ``seconds``: that the attempt had.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"the soft timeout of {seconds:g} s is over")
 
 
 class JobNotFoundError(TideworkError):

@@ -95,6 +95,8 @@ class WorkerSettings(Settings):
     slots, async_slots: jobs at once: any in a process of its own, and async ones on an event loop
     recycle_jobs, recycle_memory_mib: a child is replaced after so many jobs, or above so much
     PSS, always between two jobs. probe_port 0 = any free port, None = no probes.
+    memory_limit_mib: of all processes of the worker, besides that of the container
+    memory_most_percent: of the smaller limit; from there on the largest child is ended
     """
 
     app: str = ""
@@ -107,6 +109,8 @@ class WorkerSettings(Settings):
     unknown_task_grace_seconds: float = Field(default=600.0, ge=0)
     recycle_jobs: int = Field(default=1000, ge=1)
     recycle_memory_mib: int = Field(default=128, ge=16)
+    memory_limit_mib: int | None = Field(default=None, ge=64)
+    memory_most_percent: int = Field(default=90, ge=10, le=100)
     probe_host: str = "127.0.0.1"
     probe_port: int | None = Field(default=None, ge=0, le=65535)
     lease_seconds: float = Field(default=LEASE.total_seconds(), ge=0.2)

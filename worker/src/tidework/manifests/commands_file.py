@@ -60,6 +60,13 @@ class CommandEntry(Part):
         le=TEN_YEARS_S,
         description="Hard timeout of an attempt; without it the queue's.",
     )
+    soft_timeout_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        le=TEN_YEARS_S,
+        description="When an attempt gets SIGTERM, so that it can end in order; below the hard "
+        "timeout.",
+    )
     max_attempts: int = Field(
         default=DEFAULT_MAX_ATTEMPTS, ge=1, le=1000, description="Attempts in all."
     )
@@ -90,6 +97,9 @@ class CommandEntry(Part):
         faults += [(("env", name), "is set by the worker; choose another name") for name in own]
         if any(delay < 0 for delay in self.delays_seconds):
             faults.append(("delaysSeconds", "a wait is negative; use 0 or more"))
+        soft, hard = self.soft_timeout_seconds, self.timeout_seconds
+        if soft is not None and hard is not None and soft >= hard:
+            faults.append(("softTimeoutSeconds", "has to be below timeoutSeconds, which kills"))
         refuse(faults)
         return self
 

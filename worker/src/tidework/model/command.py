@@ -41,7 +41,8 @@ class CommandOptions(TypedDict, total=False):
     env:          variables besides those of the worker
     params:       a pydantic model that params have to fit, and that fills in defaults
     max_output:   bytes of its output that are logged per attempt
-    queue, max_attempts, delays, timeout, priority: as of any task
+    queue, max_attempts, delays, timeout, soft_timeout, priority: as of any task; the soft timeout
+                  sends SIGTERM
     """
 
     cwd: str | os.PathLike[str] | None
@@ -52,6 +53,7 @@ class CommandOptions(TypedDict, total=False):
     max_attempts: int
     delays: Sequence[float | timedelta]
     timeout: float | timedelta | None
+    soft_timeout: float | timedelta | None
     priority: int
 
 
@@ -165,7 +167,7 @@ class CommandParts(NamedTuple):
                 f"command {name!r} has no option {', '.join(sorted(unknown))}; there are: {known}"
             )
         command = Command.of(argv, options)
-        timeout = options.get("timeout")
+        timeout, soft_timeout = options.get("timeout"), options.get("soft_timeout")
         spec = TaskSpec(
             name=name,
             queue=options.get("queue") or queue,
@@ -175,6 +177,7 @@ class CommandParts(NamedTuple):
             ),
             timeout=None if timeout is None else _span(timeout),
             priority=options.get("priority", DEFAULT_PRIORITY),
+            soft_timeout=None if soft_timeout is None else _span(soft_timeout),
         )
         signature = CommandSignature(name, options.get("params"))
         return cls(spec, _refuse_call(name, command), signature, command)

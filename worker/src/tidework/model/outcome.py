@@ -48,8 +48,8 @@ class JobError:
     type:    name of the exception's class, or a word of ours (Timeout, WorkerLost...)
     message: its text
     trace:   formatted traceback, may be empty
-    cause:   exception | timeout | memory | signal | exit | not_started | invalid | unknown_task |
-             poison | ...
+    cause:   exception | timeout | soft_timeout | memory | signal | exit | not_started | invalid |
+             unknown_task | poison | ...
     """
 
     type: str

@@ -26,7 +26,8 @@ from tidework.model.scalars import scalars_of
 class TaskSpec:
     """A task without its code.
 
-    timeout: hard timeout of one attempt; None = the queue's hardTimeout
+    timeout:      hard timeout of one attempt; None = the queue's hardTimeout
+    soft_timeout: when SoftTimeout is raised in it; None = never
     """
 
     name: str
@@ -34,6 +35,7 @@ class TaskSpec:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeout: timedelta | None = None
     priority: int = DEFAULT_PRIORITY
+    soft_timeout: timedelta | None = None
 
     def __post_init__(self) -> None:
         if not is_task_name(self.name):
@@ -42,8 +44,20 @@ class TaskSpec:
             )
         if self.timeout is not None and self.timeout <= timedelta(0):
             raise ConfigurationError(f"task {self.name}: the timeout has to be above 0")
+        self._check_soft_timeout()
         if not 0 <= self.priority <= 9:
             raise ConfigurationError(f"task {self.name}: the priority has to be 0 (first) to 9")
+
+    def _check_soft_timeout(self) -> None:
+        if self.soft_timeout is None:
+            return
+        if self.soft_timeout <= timedelta(0):
+            raise ConfigurationError(f"task {self.name}: the soft timeout has to be above 0")
+        if self.timeout is not None and self.soft_timeout >= self.timeout:
+            raise ConfigurationError(
+                f"task {self.name}: the soft timeout of {self.soft_timeout.total_seconds():g} s has "
+                f"to be below the timeout of {self.timeout.total_seconds():g} s, which kills"
+            )
 
     def to_document(self) -> dict[str, Any]:
         """Plain JSON data; durations in seconds."""
@@ -51,7 +65,8 @@ class TaskSpec:
             "name": self.name,
             "queue": self.queue,
             "priority": self.priority,
-            "timeout_seconds": None if self.timeout is None else self.timeout.total_seconds(),
+            "timeout_seconds": _seconds_of(self.timeout),
+            "soft_timeout_seconds": _seconds_of(self.soft_timeout),
             "max_attempts": self.retry.max_attempts,
             "delays_seconds": [delay.total_seconds() for delay in self.retry.delays],
             "factor": self.retry.factor,
@@ -62,12 +77,12 @@ class TaskSpec:
     @classmethod
     def from_document(cls, found: Mapping[str, Any]) -> TaskSpec:
         """Read what ``to_document`` wrote."""
-        seconds = found["timeout_seconds"]
         return cls(
             name=found["name"],
             queue=found["queue"],
             priority=found["priority"],
-            timeout=None if seconds is None else timedelta(seconds=seconds),
+            timeout=_span_of(found["timeout_seconds"]),
+            soft_timeout=_span_of(found["soft_timeout_seconds"]),
             retry=RetryPolicy(
                 max_attempts=found["max_attempts"],
                 delays=tuple(timedelta(seconds=s) for s in found["delays_seconds"]),
@@ -76,6 +91,14 @@ class TaskSpec:
                 jitter=found["jitter"],
             ),
         )
+
+
+def _seconds_of(span: timedelta | None) -> float | None:
+    return None if span is None else span.total_seconds()
+
+
+def _span_of(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 class Signature:

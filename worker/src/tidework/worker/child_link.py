@@ -44,6 +44,7 @@ class ChildLink:
     key:        names it to the template; slot: index of the slot that it serves
     places:     for async jobs on its event loop, 0 = one job of any kind at a time
     jobs:       by number
+    why:        more about its verdict, in words
     done:       jobs that it ended; pss: bytes at the last look
     blocked:    its event loop did not answer when it was asked last
     slow:       jobs were taken back that it did not start in time; it has said nothing since
@@ -64,6 +65,7 @@ class ChildLink:
         self.pss = 0
         self.jobs: dict[int, HeldJob] = {}
         self.verdict: tuple[Verdict, HeldJob | None] | None = None
+        self.why = ""
         self.killed_at: float | None = None
         self.retired_at: float | None = None
         self.asked_at = 0.0

@@ -42,11 +42,13 @@ class CommandEnd(NamedTuple):
     code:      exit code, negative for a signal
     last_line: of stdout, None if there is none or if it was above RESULT_LIMIT
     trace:     last lines of stderr, or of stdout if stderr was silent
+    soft:      seconds after which it got SIGTERM for its soft timeout, None if it did not
     """
 
     code: int
     last_line: bytes | None
     trace: str
+    soft: float | None = None
 
 
 class Attempts(NamedTuple):
@@ -62,8 +64,7 @@ def outcome_of(end: CommandEnd, attempts: Attempts) -> Outcome:
     """The Outcome of the attempt."""
     if end.code == 0:
         return Outcome.complete(_result_in(end.last_line))
-    cause = "signal" if end.code < 0 else "exit"
-    error = JobError("CommandFailed", _message_of(end), end.trace, cause)
+    error = JobError("CommandFailed", _message_of(end), end.trace, _cause_of(end))
     if end.code == BURY_CODE:
         return Outcome.bury(error)
     delay = _delay_in(end.last_line) if end.code == RETRY_CODE else None
@@ -110,8 +111,16 @@ def _delay_in(line: bytes | None) -> timedelta | None:
     return timedelta(seconds=min(seconds, LONGEST_DELAY.total_seconds()))
 
 
+def _cause_of(end: CommandEnd) -> str:
+    if end.soft is not None:
+        return "soft_timeout"
+    return "signal" if end.code < 0 else "exit"
+
+
 def _message_of(end: CommandEnd) -> str:
     what = describe_exit(end.code) if end.code >= 0 else f"killed by {describe_exit(end.code)}"
+    if end.soft is not None:
+        what += f" after SIGTERM at the soft timeout of {end.soft:g} s"
     if meaning := _MEANINGS.get(end.code):
         what += f" ({meaning})"
     if end.code == -9:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import selectors
 import signal
@@ -42,11 +43,15 @@ logger = logging.getLogger(__name__)
 
 
 def attempt_command(
-    command: Command, variables: Mapping[str, str], document: bytes, attempts: Attempts
+    command: Command,
+    variables: Mapping[str, str],
+    document: bytes,
+    attempts: Attempts,
+    soft: float | None = None,
 ) -> Outcome:
-    """One attempt of a job whose task is a command."""
+    """One attempt of a job whose task is a command. ``soft``: see run_command."""
     try:
-        end = run_command(command, variables, document)
+        end = run_command(command, variables, document, soft)
     except OSError as error:
         return outcome_of_unstarted(command, error, attempts)
     outcome = outcome_of(end, attempts)
@@ -55,10 +60,13 @@ def attempt_command(
     return outcome
 
 
-def run_command(command: Command, variables: Mapping[str, str], document: bytes) -> CommandEnd:
+def run_command(
+    command: Command, variables: Mapping[str, str], document: bytes, soft: float | None = None
+) -> CommandEnd:
     """Run it and wait for its end.
 
-    variables: its whole environment; document: what it may read on standard input.
+    variables: its whole environment; document: what it may read on standard input;
+    soft: seconds after which its process group gets SIGTERM.
     Raises OSError if it cannot be started.
     """
     leftovers = Leftovers()
@@ -70,7 +78,7 @@ def run_command(command: Command, variables: Mapping[str, str], document: bytes)
         leftovers.leader = started.pid
         try:
             with _Conversation(started, document, out, err) as conversation:
-                conversation.wait_ended(leftovers)
+                was_told = conversation.wait_ended(leftovers, soft)
                 code = _end(started, leftovers)
                 conversation.read_rest()
         except BaseException:
@@ -79,7 +87,7 @@ def run_command(command: Command, variables: Mapping[str, str], document: bytes)
                 _end(started, leftovers)
             raise
     _warn_of_long_result(code, out)
-    return CommandEnd(code, out.last_line, err.tail or out.tail)
+    return CommandEnd(code, out.last_line, err.tail or out.tail, soft if was_told else None)
 
 
 @contextlib.contextmanager
@@ -181,12 +189,17 @@ class _Conversation:
         for stream in self._outputs.values():
             stream.close()  # the last, since it may log
 
-    def wait_ended(self, leftovers: Leftovers) -> None:
-        """Until it has ended and its output is at its end, or LINGER later."""
+    def wait_ended(self, leftovers: Leftovers, soft: float | None) -> bool:
+        """Until it has ended and its output is at its end, or LINGER later. Did it get SIGTERM?"""
+        told_at = math.inf if soft is None else time.monotonic() + soft
+        was_told = False
         tick = _TICK if self._pidfd is not None else _TICK_WITHOUT_PIDFD
         reap_at = time.monotonic() + _TICK
         while not self._has_ended():
-            self._turn(tick)
+            self._turn(min(tick, max(told_at - time.monotonic(), 0.0)))
+            if time.monotonic() >= told_at and not self._has_ended():
+                was_told, told_at = True, math.inf
+                process.terminate_group(self._started.pid)
             if time.monotonic() >= reap_at:
                 leftovers.reap()
                 reap_at = time.monotonic() + _TICK
@@ -196,6 +209,7 @@ class _Conversation:
         until = time.monotonic() + LINGER
         while self._outputs and (left := until - time.monotonic()) > 0:
             self._turn(left)
+        return was_told
 
     def read_rest(self) -> None:
         """What lies in the pipes, now that nobody is left to write more."""

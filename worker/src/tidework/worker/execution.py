@@ -32,6 +32,7 @@ from tidework.worker.command_input import document_of, variables_of
 from tidework.worker.command_run import attempt_command
 from tidework.worker.frames import JobFrame
 from tidework.worker.job_loop import JobLoop
+from tidework.worker.soft_timeout import Limited, call_limited, is_soft_timeout, soft_seconds
 
 _COMPLETE = Outcome.complete()
 
@@ -137,7 +138,11 @@ class Execution:
     def _call(self, call: Call) -> Any:
         self._enter(call)
         try:
-            result = call.task.function(**call.arguments)
+            soft = soft_seconds(call.task.spec, call.frame.timeout)
+            if soft is None:
+                result = call.task.function(**call.arguments)
+            else:
+                result = call_limited(partial(call.task.function, **call.arguments), soft)
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
         logger.info("job succeeded")
@@ -150,16 +155,18 @@ class Execution:
         try:
             running = self._describe(call)
             document = document_of(call.job, call.arguments, running, frame.timeout)
-            return attempt_command(
-                command, variables_of(command, running, os.environ), document, attempts
-            )
+            variables = variables_of(command, running, os.environ)
+            soft = soft_seconds(spec, frame.timeout)
+            return attempt_command(command, variables, document, attempts, soft)
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return judge(error, spec, frame)
 
     async def _await(self, call: Call) -> Any:
         self._enter(call)
         try:
-            result = await call.task.function(**call.arguments)
+            running = call.task.function(**call.arguments)
+            soft = soft_seconds(call.task.spec, call.frame.timeout)
+            result = await (running if soft is None else Limited(running, soft))
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
         logger.info("job succeeded")
@@ -200,6 +207,8 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
         if error.delay is not None and frame.attempt < frame.max_attempts:
             delay = min(max(error.delay, timedelta(0)), LONGEST_DELAY)
             return Outcome.retry(failure, delay)
+    elif is_soft_timeout(error):
+        failure = JobError("SoftTimeout", _text_of(error), _trace_of(error), cause="soft_timeout")
     else:
         failure = JobError(type(error).__name__, _text_of(error), _trace_of(error))
     return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)

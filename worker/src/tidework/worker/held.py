@@ -28,6 +28,7 @@ class Verdict(StrEnum):
     """Why a job is stopped, or its child killed.
 
     BLOCKED: its event loop does not turn; BROKEN: it speaks no frames, or closed its pipe
+    MEMORY, ROOM: it was the largest when memory was short, and grew; or was only large
     """
 
     TIMEOUT = "timeout"
@@ -36,6 +37,8 @@ class Verdict(StrEnum):
     HANDED_BACK = "handed_back"
     BLOCKED = "blocked"
     BROKEN = "broken"
+    MEMORY = "memory"
+    ROOM = "room"
 
 
 class JobSource(Protocol):

@@ -116,6 +116,12 @@ def kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
+def terminate_group(leader: int) -> None:
+    """SIGTERM to the process group that ``leader`` leads; as ``kill_group``."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGTERM)
+
+
 def reap_leader(pid: int) -> int | None:
     """Reap our child ``pid`` if it has ended, after killing the rest of its group.
 

@@ -281,7 +281,7 @@ class SlotPool:
             if job.started_at is None:
                 unstarted.append(job)
                 continue
-            outcome = outcome_of_dead(job, link.verdict, end)
+            outcome = outcome_of_dead(job, link.verdict, link.why or end)
             if outcome is None:
                 job.source.forget(job)
             else:

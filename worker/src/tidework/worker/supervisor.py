@@ -37,6 +37,8 @@ from tidework.worker.held import Verdict
 from tidework.worker.inbox import Inbox
 from tidework.worker.journal import Journal
 from tidework.worker.memory import MIB
+from tidework.worker.memory_gauge import find_gauge
+from tidework.worker.memory_guard import MemoryGuard
 from tidework.worker.memory_watch import MemoryWatch
 from tidework.worker.modes import Modes
 from tidework.worker.orphans import Orphans
@@ -206,7 +208,7 @@ class Supervisor:
         gc.collect()
         gc.freeze()
         taking = [loop for inbox in self._inboxes for loop in (inbox.watch, inbox.sweep)]
-        others = [self.health.loop, MemoryWatch(self.pool, self._clock).loop]
+        others = [self.health.loop, *self._memory_loops()]
         others += [self._renewal.loop, self._heartbeat.loop, self._stacks.loop]
         others += [consumer.loop for consumer in self._consumers]
         async with asyncio.TaskGroup() as group:
@@ -223,6 +225,16 @@ class Supervisor:
             await services.end(others)
             watch.cancel()
         logger.info("worker ended", extra={"incarnation": self.incarnation})
+
+    def _memory_loops(self) -> list[Loop]:
+        settings, clock = self._settings, self._clock
+        own = settings.memory_limit_mib
+        gauge = find_gauge(None if own is None else own * MIB)
+        loops = [MemoryWatch(self.pool, clock).loop]
+        if gauge is not None:
+            most = settings.memory_most_percent / 100
+            loops.append(MemoryGuard(self.pool, gauge, most, clock).loop)
+        return loops
 
     def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         """An error in a callback (a report of a child, a timer) is a dead service, too."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from random import random
 
 from tidework.model.outcome import JobError, Outcome
 from tidework.worker.held import HeldJob, Verdict
+
+ROOM_PAUSE = timedelta(seconds=5)
+"""Until a job runs again that had to make room: what needed the room may have ended by then."""
 
 
 def outcome_of_dead(
@@ -14,7 +18,7 @@ def outcome_of_dead(
     """What became of the started ``job`` whose child died. None: nothing is to be settled.
 
     verdict: and the job it was about, if the supervisor killed the child
-    end:     of the process, in words
+    end:     of the process, in words, or why it was killed
     """
     if job.verdict is not None:
         return outcome_of_stopped(job, job.verdict)
@@ -24,6 +28,12 @@ def outcome_of_dead(
             "its process was killed; it runs alone next"
         )
         return Outcome.loss(JobError("LoopBlocked", reason, cause="blocked"))
+    if verdict is not None and verdict[0] is Verdict.MEMORY:
+        reason = f"the child process was ended for its memory while it ran this job: {end}"
+        return Outcome.loss(JobError("MemoryExceeded", reason, cause="memory"))
+    if verdict is not None and verdict[0] is Verdict.ROOM:
+        reason = f"memory: its process had to make room for one that grew: {end}"
+        return Outcome.release(ROOM_PAUSE, reason)
     if verdict is None or verdict[0] is Verdict.BROKEN:
         reason = f"the child process died while it ran this job: {end}"
         return Outcome.loss(JobError("WorkerLost", reason, cause=end))
