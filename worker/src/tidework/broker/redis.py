@@ -17,14 +17,16 @@ from tidework.broker.broker import (
     UpkeepReply,
 )
 from tidework.broker.keys import queue_key
-from tidework.broker.redis_calls import due_ms, stored_body, unique_spec
+from tidework.broker.redis_calls import due_ms, unique_spec
 from tidework.broker.redis_leading import RedisLeading
+from tidework.broker.redis_once import RedisOnce
 from tidework.broker.redis_readouts import RedisReadouts
 from tidework.broker.replies import (
     read_exchange,
     read_wait,
 )
 from tidework.broker.scripts import Value
+from tidework.broker.stored import stored_body
 from tidework.broker.transport import AsyncTransport, BlockingTransport
 from tidework.errors import (
     StaleRequestError,
@@ -66,13 +68,13 @@ def connect_blocking(url: str) -> RedisBroker:
     return RedisBroker(BlockingTransport(url))
 
 
-class RedisBroker(RedisLeading, RedisReadouts):
+class RedisBroker(RedisLeading, RedisOnce, RedisReadouts):
     """Implements Broker over a Transport."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         rest: list[Value] = []
         for job in jobs:
-            body = b"%b\0%b" % (job.task.encode(), job.encode())
+            body = stored_body(job.task, job.id, job.encode())
             due = "" if job.available_at is None else due_ms(job)
             unique = "" if job.unique is None else unique_spec(job)
             rest += (job.id, body, job.priority, due, unique)
@@ -132,7 +134,7 @@ class RedisBroker(RedisLeading, RedisReadouts):
         rest: list[Value] = []
         for found in accepted:
             job = found.job
-            body = stored_body(job.task, found.body)
+            body = b"%b\0%b" % (job.task.encode(), found.body)  # whole: intake.lua compares it
             rest += (found.raw, job.id, body, job.priority, due_ms(job), unique_spec(job))
         for refused in rejected:
             error = refused.error

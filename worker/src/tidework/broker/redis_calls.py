@@ -96,10 +96,6 @@ def due_ms(job: Job) -> Value:
     return "" if job.available_at is None else round(job.available_at * 1000)
 
 
-def stored_body(task: str, body: bytes) -> bytes:
-    return task.encode() + b"\0" + body
-
-
 def unique_spec(job: Job) -> Value:
     found = job.unique
     if found is None:

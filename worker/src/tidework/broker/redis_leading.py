@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import count as count_from
 
-from tidework.broker.redis_calls import RedisCalls, due_ms, fenced, stored_body
+from tidework.broker.redis_calls import RedisCalls, due_ms, fenced
 from tidework.broker.replies import (
     read_cron,
 )
 from tidework.broker.scripts import Value
+from tidework.broker.stored import stored_body
 from tidework.model.durability import Durability
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
 from tidework.model.identity import QueueName
@@ -108,7 +109,7 @@ class RedisLeading(RedisCalls):
             uid=uid,
             nonce=nonce,
             job_id=job.id,
-            body=stored_body(job.task, job.encode()),
+            body=stored_body(job.task, job.id, job.encode()),
             priority=job.priority,
         )
         return bool(fenced(queue, term or 0, reply))
@@ -133,7 +134,7 @@ def _fire_arguments(request: FireRequest) -> tuple[Value, ...]:
     )
     if job is None:
         return (*head, "", b"", "", "")
-    return (*head, job.id, stored_body(job.task, job.encode()), job.priority, due_ms(job))
+    return (*head, job.id, stored_body(job.task, job.id, job.encode()), job.priority, due_ms(job))
 
 
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)

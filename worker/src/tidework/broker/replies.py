@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from tidework.broker.history import with_history
+from tidework.broker.stored import split_body
 from tidework.clock import from_ms
 from tidework.errors import BrokerError
 from tidework.model.backlog import (
@@ -43,12 +44,6 @@ def reading(what: str, queue: QueueName) -> Iterator[None]:
 def read_wait(ms: int) -> timedelta | None:
     """A wait of the scripts: -1 = nothing known."""
     return None if ms < 0 else timedelta(milliseconds=ms)
-
-
-def split_body(stored: bytes) -> tuple[str, bytes]:
-    """Task and envelope of an entry of ``jobs``."""
-    task, _, body = stored.partition(b"\0")
-    return task.decode(), body
 
 
 def read_pause(text: str) -> Pause | None:
@@ -96,7 +91,7 @@ def _read_claimed(
     releases: int = 0,
 ) -> ClaimedJob:
     """The numbers are left out at a first delivery."""
-    body = split_body(stored)[1]
+    body = split_body(job_id, stored)[1]
     return ClaimedJob(job_id.decode(), token, attempt, deliveries, losses, releases, body)
 
 
@@ -116,7 +111,7 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
         started,
     ) = reply[:11]
     token, cron, detail, unique = (reply[11].decode(), reply[12].decode(), *reply[13:15])
-    task, body = split_body(stored)
+    task, body = split_body(job_id.encode(), stored)
     state = JobState(name.decode())
     ended_well = state is JobState.SUCCEEDED
     record = JobRecord(

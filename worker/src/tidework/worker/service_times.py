@@ -7,7 +7,7 @@ from __future__ import annotations
 
 WORTH = 0.05
 """Seconds of work per slot that may be claimed ahead."""
-MAX_AHEAD = 32
+MAX_AHEAD = 100
 """Jobs per slot that may be claimed ahead."""
 SHORT = 0.01
 """Seconds: a job expected to run no longer may have others behind it in a child's pipe."""
