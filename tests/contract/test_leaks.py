@@ -69,6 +69,8 @@ def run(client: redis.Redis, command: str) -> None:
         ("uniques", "HSET {} other gone", "unique key 'other' names job gone"),
         ("uniques", "HDEL {} k", "job new lives without its unique key 'k'"),
         ("unique_ttls", "ZADD {} 5 gone", "unique key 'gone' has a time and no holder"),
+        ("onces", "HSET {} gone done", "once key 'gone' has a mark and no time"),
+        ("once_ttls", "ZADD {} 5 gone", "once key 'gone' has a time and no mark"),
         ("replacing", "HDEL {} after/old", "the link before/new = old goes one way"),
         ("replacing", "DEL {}", "job new is held and nothing will let it go"),
         ("replacing", "HSET {} after/dead ready before/ready dead", "waits for job dead"),

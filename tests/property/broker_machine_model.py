@@ -40,6 +40,8 @@ def expected_of(state: QueueState) -> StoredQueue:
         errors=dict(Counter(_fingerprint(e) for e in state.in_state(JobState.DEAD))),
         uniques={key: job_id for key, (job_id, _) in uniques.items()},
         unique_ttls={key: ms for key, (_, ms) in uniques.items() if ms is not None},
+        onces={key: " ".join(lease or ("done",)) for key, (lease, _) in state.onces.items()},
+        once_ttls={key: ms for key, (_, ms) in state.onces.items()},
         replacing=_replacing(state),
         counters={name: count for name, count in state.counters.items() if count},
         services={task: seconds * 1000 for task, seconds in state.service_time.items()},

@@ -21,7 +21,7 @@ from tests.property.broker_machine_draws import (
 from tests.property.broker_machine_twins import START, Sent
 from tidework.broker.broker import MARKER
 from tidework.model.backlog import Presence, StacksAnswer
-from tidework.model.lease import ExchangeReply, ExchangeRequest, Settlement
+from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, Settlement
 from tidework.model.outcome import JobError, Outcome
 
 UPKEEP_MS = 4_000
@@ -118,6 +118,16 @@ class WorkerActs(Player):
         if answered:
             self.beat(worker, 30, 1)
         self.twins.ask("stacks", name)
+
+    @act(2, which=FEW, key=st.sampled_from("ab"), seconds=st.sampled_from((None, 5, 5)))
+    def do_once(self, which: list[int], key: str, seconds: int | None) -> None:
+        """Jobs begin a block; the last one to ask ends it, whether or not it is at it."""
+        leases = [Lease(*lease) for lease in self.leases()] or [Lease("nobody", "w0:1")]
+        for i in which:
+            self.twins.ask("once_begin", pick(leases, i), key)
+        if which:
+            ttl = None if seconds is None else timedelta(seconds=seconds)
+            self.twins.ask("once_end", pick(leases, which[-1]), key, ttl=ttl)
 
     @act(1, worker=WORKERS, undo=st.booleans())
     def cordon(self, worker: int, undo: bool) -> None:

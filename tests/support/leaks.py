@@ -52,6 +52,7 @@ def find_faults(stored: StoredQueue) -> list[str]:
         *_leases(stored),
         *_index(stored),
         *_unique_keys(stored),
+        *_onces(stored),
         *_held_jobs(stored),
         *_crontasks(stored),
         *_workers(stored),
@@ -141,6 +142,12 @@ def _unique_keys(stored: StoredQueue) -> Iterator[str]:
         # One that is told to stop has lost its key to the job that replaces it.
         if record.unique[:1] == "e" and _living(stored, job_id) and not (holds or record.cancel):
             yield f"job {job_id} lives without its unique key {record.unique[1:]!r}"
+
+
+def _onces(stored: StoredQueue) -> Iterator[str]:
+    for key in stored.onces.keys() ^ stored.once_ttls.keys():
+        has = "a mark and no time" if key in stored.onces else "a time and no mark"
+        yield f"once key {key!r} has {has}"
 
 
 def _held_jobs(stored: StoredQueue) -> Iterator[str]:

@@ -79,6 +79,8 @@ class StoredQueue:
     errors: Scores
     uniques: dict[str, str]
     unique_ttls: Scores
+    onces: dict[str, str]
+    once_ttls: Scores
     replacing: dict[str, str]
     counters: dict[str, int]
     services: dict[str, float]
@@ -163,8 +165,10 @@ def _decode(part: str, raw: Any) -> Any:
         case "list":
             return raw
         case "hash":
-            read = _HASHES.get(part, bytes.decode)
             pairs = zip(raw[::2], raw[1::2], strict=True)
+            if part == "jobs":
+                return {name.decode(): _read_job(name, value) for name, value in pairs}
+            read = _HASHES.get(part, bytes.decode)
             return {name.decode(): read(value) for name, value in pairs}
         case "names":
             return frozenset(name.decode() for name in raw)
@@ -181,13 +185,14 @@ def _read_record(packed: bytes) -> StoredRecord:
     return StoredRecord(STATES[state], *small, *times, *(text.decode() for text in texts))
 
 
-def _read_job(stored: bytes) -> tuple[str, bytes]:
+def _read_job(job_id: bytes, stored: bytes) -> tuple[str, bytes]:
     task, _, body = stored.partition(b"\0")
+    if task and body.startswith(b","):
+        body = b'{"v":1,"id":"' + job_id + b'"' + body
     return task.decode(), body
 
 
 _HASHES: Mapping[str, Any] = {
-    "jobs": _read_job,
     "records": _read_record,
     "holders": int,
     "details": json.loads,
@@ -216,6 +221,7 @@ KINDS: dict[str, str] = {
             "index",
             "errors",
             "unique_ttls",
+            "once_ttls",
             "draining",
             "seen",
             "runs",

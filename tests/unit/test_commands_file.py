@@ -27,6 +27,7 @@ commands:
     workingDir: scripts
     env: {REPORT_LOCALE: de}
     timeoutSeconds: 60
+    softTimeoutSeconds: 50
     maxAttempts: 2
     delaysSeconds: [1, 2.5]
     queue: reports
@@ -62,6 +63,7 @@ def test_each_command_is_a_task(tmp_path: Path) -> None:
         ("php", "report.php"), str(tmp_path / "scripts"), {"REPORT_LOCALE": "de"}, 1000
     )
     assert full.spec.timeout == timedelta(seconds=60)
+    assert full.spec.soft_timeout == timedelta(seconds=50)
     assert full.spec.retry.max_attempts == 2
     assert full.spec.retry.delays == (timedelta(seconds=1), timedelta(seconds=2.5))
     assert (full.spec.queue, full.spec.priority) == ("reports", 3)
@@ -126,6 +128,7 @@ def test_what_only_the_whole_shows_is_told_too(tmp_path: Path) -> None:
         r"""
         commands:
           a: {command: ["", "b\0"], env: {TIDEWORK_TASK: x}, delaysSeconds: [-1]}
+          b: {command: [x], timeoutSeconds: 5, softTimeoutSeconds: 5}
         """,
     )
 
@@ -134,6 +137,7 @@ def test_what_only_the_whole_shows_is_told_too(tmp_path: Path) -> None:
         "commands.yaml:3: commands.a.command: no argument and no folder may hold a NUL; remove it",
         "commands.yaml:3: commands.a.env.TIDEWORK_TASK: is set by the worker; choose another name",
         "commands.yaml:3: commands.a.delaysSeconds: a wait is negative; use 0 or more",
+        "commands.yaml:4: commands.b.softTimeoutSeconds: has to be below timeoutSeconds",
     ]
 
 
@@ -172,7 +176,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 def test_every_field_is_described_and_bounded() -> None:
     found = dict(properties(CommandsFile.model_json_schema(by_alias=True), "file"))
 
-    assert len(found) == 10
+    assert len(found) == 11
     assert [path for path, field in found.items() if not field.get("description")] == []
 
 

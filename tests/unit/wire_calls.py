@@ -28,7 +28,7 @@ from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ExchangeRequest, Settlement
+from tidework.model.lease import ExchangeRequest, Lease, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.unique import OnConflict, Unique
 
@@ -40,6 +40,7 @@ QUEUE = QueueName("shop", "emails")
 PREFIX = "tw1:{shop/emails}:"
 MINUTE = timedelta(minutes=1)
 ERROR = JobError("ValueError", "no address")
+LEASE = Lease("m1", "host.0a1b2c3d:1")
 MAIL = Job("m1", "send", {"to": "bob"}, created_at=1.5)
 LATER = Job(
     "m2",
@@ -152,6 +153,9 @@ CALLS: Mapping[str, Calls] = {
     "cancel": lambda b: b.cancel(QUEUE, "m1"),
     "replay two dead letters": lambda b: b.replay(QUEUE, ["m1", "m2"]),
     "purge": lambda b: b.purge(QUEUE, ["m1"]),
+    "begin a block that is to be done once": lambda b: b.once_begin(QUEUE, LEASE, "charge:42"),
+    "say that it is done": lambda b: b.once_end(QUEUE, LEASE, "charge:42", ttl=MINUTE),
+    "say that it is not": lambda b: b.once_end(QUEUE, LEASE, "charge:42", ttl=None),
     "pause": lambda b: b.pause(QUEUE, "the mail server moves"),
     "resume": lambda b: b.resume(QUEUE),
     "list ready jobs, the second page": lambda b: b.list_jobs(

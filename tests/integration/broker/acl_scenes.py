@@ -14,6 +14,7 @@ import redis
 from tidework.broker.broker import (
     AcceptedDocument,
     CordonAnswer,
+    OnceAnswer,
     RejectedDocument,
     UncordonAnswer,
 )
@@ -24,7 +25,7 @@ from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits, Settlement
+from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, QueueLimits, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.unique import OnConflict, Unique
 from tidework.worker.inbox import read_document
@@ -203,6 +204,12 @@ async def work(stage: Stage) -> None:
     assert stage.client.lrange(stage.key("inbox"), 0, -1) == [b"!"]
     renewed = await broker.renew(queue, "w", [(run, "w:1"), ("gone", "w:1")])
     assert (renewed.lost, renewed.cancel) == (("gone",), (run,))
+    lease = Lease(claimed[0].id, "w:2")
+    assert await broker.once_begin(queue, lease, "k") == OnceAnswer.FIRST
+    assert await broker.once_end(queue, lease, "k", ttl=None)
+    assert await broker.once_begin(queue, lease, "k") == OnceAnswer.FIRST
+    assert await broker.once_end(queue, lease, "k", ttl=MINUTE)
+    assert await broker.once_begin(queue, lease, "k") == OnceAnswer.DONE
     outcomes = [
         Outcome.complete(b"1"),
         Outcome.retry(ERROR, MINUTE),
@@ -296,7 +303,17 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "list_errors",
         "stats",
     ),
-    "worker": ("open_queue", "exchange", "intake", "stranded", "renew", "beat", "leave"),
+    "worker": (
+        "open_queue",
+        "exchange",
+        "intake",
+        "stranded",
+        "renew",
+        "once_begin",
+        "once_end",
+        "beat",
+        "leave",
+    ),
     "scheduler": (
         "open_queue",
         "promote",

@@ -23,10 +23,8 @@ from tidework.worker.command_run import run_command
 PROGRAM = Path(__file__).with_name("program.py")
 
 
-def run(
-    *argv: str, document: bytes = b"{}\n", soft: float | None = None, **options: Any
-) -> CommandEnd:
-    return run_command(Command(argv, **options), os.environ, document, soft)
+def run(*argv: str, document: bytes = b"{}\n", **options: Any) -> CommandEnd:
+    return run_command(Command(argv, **options), os.environ, document)
 
 
 def sh(script: str, **given: Any) -> CommandEnd:
@@ -375,27 +373,3 @@ def test_it_leads_a_session_of_its_own() -> None:
     end = python("import os; print(os.getpid() == os.getsid(0) == os.getpgid(0))")
 
     assert end.last_line == b"True"
-
-
-def test_the_soft_timeout_is_sigterm_for_the_whole_group() -> None:
-    end = sh("(trap 'echo child' TERM; sleep 60 & wait) & trap 'wait; exit 7' TERM; wait", soft=0.3)
-
-    assert (end.code, end.last_line, end.soft) == (7, b"child", 0.3)
-
-
-def test_a_command_that_disregards_the_soft_timeout_goes_on() -> None:
-    end = python(
-        """
-        import signal, time
-        signal.signal(signal.SIGTERM, lambda *_: print("told", flush=True))
-        time.sleep(1.5)
-        print("done")
-        """,
-        soft=1.0,
-    )
-
-    assert (end.code, end.last_line, end.soft) == (0, b"done", 1.0)
-
-
-def test_a_command_that_ends_before_its_soft_timeout_was_not_told() -> None:
-    assert sh("exit 3", soft=60.0) == CommandEnd(3, None, "")

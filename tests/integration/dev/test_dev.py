@@ -16,6 +16,7 @@ from tests.support.process_tree import is_alive
 from tests.support.servers import ValkeyServer
 from tidework import Client, JobState, Settings
 from tidework.errors import JobFailedError
+from tidework.model.identity import new_job_id
 from tidework.model.job import Job
 
 pytestmark = pytest.mark.timeout(120)
@@ -88,7 +89,7 @@ def client_of(dev: DevProcess) -> Client:
 
 
 def put(client: Client, task: str, **params: object) -> str:
-    job = Job(f"{task}-{len(params)}-{id(params)}", task, params, created_at=1.8e9)
+    job = Job(new_job_id(), task, params, created_at=1.8e9)
     client.enqueue_sync("emails", [job])
     return job.id
 

@@ -27,10 +27,15 @@ def workers(redis_url: str, namespace: str, folder: Path) -> Iterator[StartWorke
     started: list[WorkerProcess] = []
 
     def start(
-        app: str = "hostile", *, stdin: int = subprocess.DEVNULL, **settings: Any
+        app: str = "hostile",
+        *,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | None = None,
+        **settings: Any,
     ) -> WorkerProcess:
         given = {"redis_url": redis_url, "namespace": namespace, **settings}
-        started.append(WorkerProcess(app, folder / f"worker-{len(started)}.log", given, stdin))
+        log = folder / f"worker-{len(started)}.log"
+        started.append(WorkerProcess(app, log, given, stdin, stdout=stdout))
         return started[-1]
 
     yield start

@@ -68,6 +68,7 @@ class WorkerProcess:
         settings: dict[str, Any],
         stdin: int = subprocess.DEVNULL,
         folder: Path = APPS,
+        stdout: int | None = None,
     ) -> None:
         self._log = log
         given = {
@@ -92,6 +93,7 @@ class WorkerProcess:
                 cwd=folder,
                 env=environment,
                 stdin=stdin,
+                stdout=stdout,
                 stderr=stderr,
             )
         self.pid = self.process.pid

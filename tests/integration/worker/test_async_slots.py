@@ -155,6 +155,23 @@ def test_a_timeout_cancels_one_and_leaves_the_others(
     assert jobs.get(held).deliveries == 1
 
 
+def test_a_soft_timeout_reaches_one_and_leaves_the_others(
+    start_worker: StartWorker, jobs: Jobs, holds: Holds, folder: Path
+) -> None:
+    worker = start(start_worker)
+    (held,) = holds.put("a")
+    (shared,) = holds.pids("a")
+
+    dead = jobs.wait_dead(jobs.put("end_in_order", path=str(folder / "tidied")))
+
+    assert dead.error is not None
+    assert (dead.error.type, dead.error.cause) == ("SoftTimeout", "soft_timeout")
+    assert (folder / "tidied").read_text() == str(shared)
+    assert shared in worker.children(2)
+    holds.let_end("a")
+    assert jobs.result(held) == "held"
+
+
 def test_a_job_that_goes_on_after_its_cancel_is_killed_at_the_cost_of_its_child(
     start_worker: StartWorker, jobs: Jobs, holds: Holds, folder: Path
 ) -> None:

@@ -140,6 +140,30 @@ def test_the_hard_timeout_kills_whatever_the_job_does(
     assert jobs.result(jobs.put("add", a=1, b=1)) == 2
 
 
+def test_the_soft_timeout_lets_a_job_end_in_order_and_its_process_live(
+    shared: tuple[WorkerProcess, Jobs], folder: Path
+) -> None:
+    _, jobs = shared
+
+    dead = jobs.wait_dead(jobs.put("end_in_order", path=str(folder / "pid")))
+
+    assert dead.error is not None
+    assert (dead.error.type, dead.error.cause) == ("SoftTimeout", "soft_timeout")
+    assert is_alive(int((folder / "pid").read_text()))
+
+
+def test_a_job_that_goes_on_after_its_soft_timeout_is_killed_at_the_hard_one(
+    shared: tuple[WorkerProcess, Jobs], folder: Path
+) -> None:
+    _, jobs = shared
+
+    dead = jobs.wait_dead(jobs.put("swallow_soft_timeout", path=str(folder / "pid")))
+
+    assert dead.error is not None
+    assert (dead.error.type, dead.error.cause) == ("Timeout", "timeout")
+    assert not is_alive(int((folder / "pid").read_text()))
+
+
 def test_a_cancelled_job_goes_with_its_whole_process_group(
     shared: tuple[WorkerProcess, Jobs], folder: Path
 ) -> None:

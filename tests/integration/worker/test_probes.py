@@ -227,7 +227,7 @@ def ask(port: int, path: str) -> tuple[int, str]:
 async def test_a_loop_that_is_stuck_is_no_life(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(APPS))
+    monkeypatch.setenv("PYTHONPATH", str(APPS), prepend=os.pathsep)
     monkeypatch.setattr(health, "TURN_WITHIN", 2.0)
     seen: list[tuple[int, str]] = []
 

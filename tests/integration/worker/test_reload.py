@@ -65,7 +65,7 @@ class Versions:
 def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Versions:
     folder = tmp_path / "app"
     folder.mkdir()
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
     found = Versions(folder)
     found.write(1)
     return found
@@ -133,6 +133,9 @@ def test_a_version_that_does_not_import_changes_nothing(
     assert jobs.result(jobs.put("only_in_1")) == 1
     assert worker.children(2) == before
     wait_one_template(worker)
+    os.kill(before[0], signal.SIGKILL)
+    until(lambda: before[0] not in worker.children(2), "another child, of the old template")
+    assert jobs.result(jobs.put("version"))[0] == 1
     versions.write(3)
     reload(worker)
     assert jobs.result(jobs.put("version"))[0] == 3
@@ -167,6 +170,7 @@ def test_whoever_asks_again_meanwhile_gets_what_is_on_disk_then(
     assert jobs.result(jobs.put("version"))[0] == 3
     wait_one_template(worker)
     assert len(worker.events(LOADED)) == 1
+    assert not worker.events("a process outlived its job and was killed"), "we end it ourselves"
 
 
 def test_jobs_of_three_versions_side_by_side(
@@ -206,6 +210,24 @@ def test_a_death_in_the_old_version_runs_again_in_the_new(
     assert is_alive(new_pid), "the others are not disturbed"
     wait_one_template(worker)
     assert not [line for line in worker.lines() if "the next starts in" in line["event"]]
+
+
+def test_a_worker_whose_template_does_not_come_back_is_mended(
+    versions: Versions, start_worker: StartWorker, jobs: Jobs
+) -> None:
+    worker = start_worker("versioned").wait_started()
+    versions.write(2, "import no_such_module")
+    os.kill(worker.template(), signal.SIGKILL)
+    until(lambda: worker.text().count("the next starts in") > 1, "it does not import")
+
+    versions.write(3)
+    reload(worker)
+
+    assert jobs.result(jobs.put("version"))[0] == 3
+    wait_one_template(worker)
+    ends = worker.text().count("the next starts in")
+    assert jobs.result(jobs.put("version"))[0] == 3
+    assert worker.text().count("the next starts in") == ends
 
 
 def test_async_jobs_end_on_their_loop_and_the_next_run_on_a_new_one(

@@ -137,7 +137,7 @@ def test_an_import_that_hangs(
     (tmp_path / "hanging.py").write_text(
         "import time\nopen(__file__ + '.began', 'w').close()\ntime.sleep(60)\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     worker = start_worker("hanging")
     until((tmp_path / "hanging.py.began").exists, "the import is under way")
 

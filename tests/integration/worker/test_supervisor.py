@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from tests.integration.worker.processes import APPS, children_of, is_alive
+from tests.unit.worker.jobs import held
 from tidework.broker.memory import MemoryBroker
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import QueueLimits
+from tidework.model.outcome import OutcomeKind
 from tidework.settings import WorkerSettings
 from tidework.worker.supervisor import Supervisor
 
@@ -108,3 +110,17 @@ async def test_an_error_in_a_callback_ends_the_worker(
 
     assert caught.group_contains(ZeroDivisionError)
     expect_gone(pids)
+
+
+async def test_jobs_that_wait_are_looked_at_again_by_another_version(broker: MemoryBroker) -> None:
+    supervisor = await make(broker)
+    (consumer,) = supervisor._consumers
+    job = held("a", task="not_in_it")
+    consumer.held[job.id] = job
+    consumer.lines[job.mode].append(job)
+
+    supervisor._keeper.on_reloaded()
+
+    assert job.outcome is not None
+    assert job.outcome.kind is OutcomeKind.RELEASE
+    assert not consumer.lines[job.mode]

@@ -10,7 +10,15 @@ from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames
 
 JOB = frames.JobFrame(
-    number=7, ahead=True, queue=2, attempt=3, max_attempts=4, timeout=1.5, body=b'{"id":"x"}'
+    number=7,
+    ahead=True,
+    queue=2,
+    attempt=3,
+    max_attempts=4,
+    timeout=1.5,
+    body=b'{"id":"x"}',
+    token="host.0a1b2c3d:1",
+    releases=5,
 )
 
 

@@ -42,7 +42,15 @@ def test_nothing_is_claimed_ahead_before_a_job_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "ahead"),
-    [(0.0, MAX_AHEAD), (0.0001, MAX_AHEAD), (0.001, 50), (0.01, 5), (0.04, 1), (0.09, 1), (0.11, 0)],
+    [
+        (0.0, MAX_AHEAD),
+        (0.0001, MAX_AHEAD),
+        (0.001, 50),
+        (0.01, 5),
+        (0.04, 1),
+        (0.09, 1),
+        (0.11, 0),
+    ],
 )
 def test_about_fifty_milliseconds_of_work_are_claimed_ahead(seconds: float, ahead: int) -> None:
     times = ServiceTimes()

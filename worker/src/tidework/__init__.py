@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from tidework.app import JobHandle, Task, Tidework
 from tidework.client import Client
-from tidework.errors import SoftTimeout
+from tidework.errors import LeaseLostError, SoftTimeout
 from tidework.model.backlog import ErrorGroup, JobFilter, JobRecord, QueueStats
 from tidework.model.current import CurrentJob, current_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.job import JobState
 from tidework.model.unique import OnConflict, Unique, UniqueUntil
+from tidework.once_per_key import once
 from tidework.settings import Settings
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "JobHandle",
     "JobRecord",
     "JobState",
+    "LeaseLostError",
     "OnConflict",
     "QueueStats",
     "Retry",
@@ -34,4 +36,5 @@ __all__ = [
     "Unique",
     "UniqueUntil",
     "current_job",
+    "once",
 ]

@@ -98,6 +98,14 @@ class Client:
                 self._blocking = found
             return found[1]
 
+    def broker(self) -> Producer:
+        """What serves the running event loop."""
+        return self._broker()
+
+    def blocking_broker(self) -> Producer:
+        """What serves programs without one: run its coroutines with ``transport.drive``."""
+        return self._blocking_broker()
+
     # Each operation is written once, over a broker and a way to sleep.
 
     async def enqueue(self, queue: str, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:

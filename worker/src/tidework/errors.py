@@ -14,6 +14,7 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── ParamsError               params that the task's signature refuses
     ├── UnknownTaskError          no task of that name is registered
     ├── SoftTimeout               raised in a running job whose soft timeout is over
+    ├── LeaseLostError            the running job is no longer ours to run
     ├── JobNotFoundError          no job of that id (never enqueued, or past retention)
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
@@ -103,7 +104,7 @@ class UnknownTaskError(TideworkError):
         super().__init__(f"unknown task {task!r}; this application has: {has}")
 
 
-class SoftTimeout(TideworkError):
+class SoftTimeout(TideworkError):  # noqa: N818 - a moment has come, which is no fault
     """The soft timeout of the running job is over: end in order, the hard one kills.
 
     An Exception, unlike what ends a program: ``finally``, ``except SoftTimeout`` and the cleanup of
@@ -114,6 +115,19 @@ class SoftTimeout(TideworkError):
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         super().__init__(f"the soft timeout of {seconds:g} s is over")
+
+
+class LeaseLostError(TideworkError):
+    """The lease of the running job is lost: its worker was out of touch, and another one has the
+    job or will get it. Nothing that this attempt returns counts."""
+
+    def __init__(self, job_id: str, queue: str) -> None:
+        self.job_id = job_id
+        self.queue = queue
+        super().__init__(
+            f"the lease of job {job_id} is not known in queue {queue}: it was lost, or "
+            "TIDEWORK_REDIS_URL of this process is not the Redis of its worker"
+        )
 
 
 class JobNotFoundError(TideworkError):

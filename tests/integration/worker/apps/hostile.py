@@ -13,6 +13,7 @@ from collections import deque
 from pathlib import Path
 
 from tidework.app import Tidework
+from tidework.errors import SoftTimeout
 from tidework.model.current import current_job
 from tidework.model.endings import Bury
 
@@ -79,6 +80,23 @@ def hang(path: str) -> None:
     mark(path)
     while True:
         time.sleep(60)
+
+
+@app.task(soft_timeout=0.3, timeout=60, max_attempts=1)
+def end_in_order(path: str) -> None:
+    try:
+        time.sleep(60)
+    finally:
+        mark(path, str(os.getpid()))
+
+
+@app.task(soft_timeout=0.3, timeout=1, max_attempts=1)
+def swallow_soft_timeout(path: str) -> None:
+    while True:
+        try:
+            time.sleep(60)
+        except SoftTimeout:
+            mark(path)
 
 
 @app.task

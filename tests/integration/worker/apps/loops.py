@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from tidework.app import Tidework
+from tidework.errors import SoftTimeout
 from tidework.model.current import current_job
 
 app = Tidework("loops", queue="jobs")
@@ -77,6 +78,16 @@ async def endless(path: str) -> None:
         await asyncio.sleep(60)
     finally:
         mark(path)
+
+
+@app.task(soft_timeout=0.3, timeout=60, max_attempts=1)
+async def end_in_order(path: str) -> None:
+    try:
+        await asyncio.sleep(60)
+    except SoftTimeout:
+        await asyncio.sleep(0.01)
+        mark(path)
+        raise
 
 
 @app.task(max_attempts=1)

@@ -29,7 +29,13 @@ from tidework.model.durability import Durability
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Enqueued, Job, JobState
-from tidework.model.lease import CordonedWorker, ExchangeReply, ExchangeRequest, RenewReply
+from tidework.model.lease import (
+    CordonedWorker,
+    ExchangeReply,
+    ExchangeRequest,
+    Lease,
+    RenewReply,
+)
 from tidework.model.outcome import JobError
 
 MARKER = b"!"
@@ -115,6 +121,16 @@ class UncordonAnswer:
     still: bool
 
 
+class OnceAnswer(StrEnum):
+    """Whether a job is the one to do a block. PENDING: another job is at it, under a lease that
+    stands; LOST: the caller's own lease does not."""
+
+    FIRST = "first"
+    DONE = "done"
+    PENDING = "pending"
+    LOST = "lost"
+
+
 class Producer(Protocol):
     """What a program needs that puts jobs in and looks at them; sync and async alike."""
 
@@ -158,6 +174,18 @@ class Producer(Protocol):
 
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         """Dead letters grouped by the fingerprint of their error, the most frequent first."""
+
+    async def once_begin(self, queue: QueueName, lease: Lease, key: str) -> OnceAnswer:
+        """May the job do the block of ``key``? If it is FIRST, it is at it for as long as its lease
+        stands, or until ``once_end``. Raises BrokerFullError, NotDurableError."""
+
+    async def once_end(
+        self, queue: QueueName, lease: Lease, key: str, *, ttl: timedelta | None
+    ) -> bool:
+        """The block is done, for ``ttl``; None: it is not, and anybody may begin it.
+
+        False if another job took over, since the lease was lost. Raises NotDurableError.
+        """
 
     async def pause(self, queue: QueueName, reason: str) -> bool:
         """Stop claims from the queue until ``resume``; False if it was paused already."""

@@ -20,6 +20,8 @@ number in the prefix is the layout version.
     index       zset   ended jobs by task and by error (scripts/fragments/index.lua), score 0
     errors      zset   fingerprint of an error, by its number of dead letters
     uniques     hash   unique key -> job that holds it;  unique_ttls: zset of those held for a time
+    onces       hash   key of a block that is to be done once -> done, or the lease of who is at it;
+                       once_ttls: zset of the same by ms (scripts/fragments/once.lua)
     replacing   hash   links between a job told to stop and the one that replaces it
     counters    hash   name -> sum of transitions
     services    hash   task -> moving average of its seconds
@@ -64,6 +66,8 @@ QUEUE_PARTS = (
     "errors",
     "uniques",
     "unique_ttls",
+    "onces",
+    "once_ttls",
     "replacing",
     "counters",
     "services",

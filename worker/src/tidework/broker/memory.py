@@ -20,6 +20,7 @@ from tidework.broker.broker import (
     UpkeepReply,
 )
 from tidework.broker.memory_leading import MemoryLeading
+from tidework.broker.memory_once import MemoryOnce, prune_onces
 from tidework.broker.memory_presence import MemoryPresence
 from tidework.broker.memory_readouts import MemoryReadouts
 from tidework.broker.memory_state import QueueState
@@ -35,7 +36,7 @@ from tidework.model.unique import OnConflict
 BATCH = 100
 
 
-class MemoryBroker(MemoryLeading, MemoryPresence, MemoryReadouts):
+class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
     """A Broker that lives and dies with its process."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
@@ -197,6 +198,7 @@ class MemoryBroker(MemoryLeading, MemoryPresence, MemoryReadouts):
         pruned = state.prune(BATCH)
         state.forget_absent(self._limits.keep_presence)
         state.uniques.prune(state.now, BATCH)
+        prune_onces(state, BATCH)
         state.wake()
         await self._announce()
         return UpkeepReply(

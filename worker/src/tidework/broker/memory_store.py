@@ -16,6 +16,7 @@ from tidework.model.fire import CronRecord, Verdict
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import (
     ExchangeReply,
+    Lease,
     QueueLimits,
 )
 
@@ -51,6 +52,7 @@ class QueueStore:
         self.run_now_nonces: dict[str, str] = {}
         self.crontasks: dict[str, bytes] = {}
         self.uniques = Uniques()
+        self.onces: dict[str, tuple[Lease | None, int]] = {}
         self.pause: Pause | None = None
         self.durability = Durability.ASYNC
         self._seen_ms = 0

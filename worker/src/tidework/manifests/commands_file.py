@@ -99,7 +99,7 @@ class CommandEntry(Part):
             faults.append(("delaysSeconds", "a wait is negative; use 0 or more"))
         soft, hard = self.soft_timeout_seconds, self.timeout_seconds
         if soft is not None and hard is not None and soft >= hard:
-            faults.append(("softTimeoutSeconds", "has to be below timeoutSeconds, which kills"))
+            faults.append(("softTimeoutSeconds", "has to be below timeoutSeconds"))
         refuse(faults)
         return self
 

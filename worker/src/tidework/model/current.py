@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from tidework.errors import ConfigurationError
+from tidework.model.lease import Lease
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentJob:
-    """deadline: when the hard timeout strikes, aware UTC."""
+    """deadline: when the hard timeout strikes, aware UTC. lease: what proves that it is ours."""
 
     id: str
     task: str
@@ -21,6 +22,7 @@ class CurrentJob:
     attempt: int
     max_attempts: int
     deadline: datetime
+    lease: Lease | None = field(default=None, repr=False)
 
 
 running_job: ContextVar[CurrentJob | Callable[[], CurrentJob] | None] = ContextVar(

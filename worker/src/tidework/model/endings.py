@@ -18,3 +18,14 @@ class Retry(Exception):  # noqa: N818 - an instruction of the task's author, not
     def __init__(self, reason: str = "", *, delay: timedelta | None = None) -> None:
         super().__init__(reason)
         self.delay = delay
+
+
+class GivenBack(BaseException):
+    """Give the job back uncounted, to run again later. The text is its reason."""
+
+
+def given_back_in(error: BaseException) -> GivenBack | None:
+    """The error itself, or the one in a group (asyncio.TaskGroup); None if there is none."""
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for each in error.exceptions if (found := given_back_in(each))), None)
+    return error if isinstance(error, GivenBack) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import NamedTuple
 
 from tidework.model.identity import QueueName
 from tidework.model.outcome import Outcome
@@ -51,6 +52,13 @@ class ClaimedJob:
     losses: int
     releases: int
     body: bytes
+
+
+class Lease(NamedTuple):
+    """A claim of one job, as whoever acts under it names it."""
+
+    job_id: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True)

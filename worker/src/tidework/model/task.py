@@ -54,9 +54,10 @@ class TaskSpec:
         if self.soft_timeout <= timedelta(0):
             raise ConfigurationError(f"task {self.name}: the soft timeout has to be above 0")
         if self.timeout is not None and self.soft_timeout >= self.timeout:
+            soft, hard = self.soft_timeout.total_seconds(), self.timeout.total_seconds()
             raise ConfigurationError(
-                f"task {self.name}: the soft timeout of {self.soft_timeout.total_seconds():g} s has "
-                f"to be below the timeout of {self.timeout.total_seconds():g} s, which kills"
+                f"task {self.name}: the soft timeout of {soft:g} s has to be below the timeout of "
+                f"{hard:g} s, which kills"
             )
 
     def to_document(self) -> dict[str, Any]:

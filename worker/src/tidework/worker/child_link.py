@@ -45,7 +45,7 @@ class ChildLink:
     places:     for async jobs on its event loop, 0 = one job of any kind at a time
     jobs:       by number
     why:        more about its verdict, in words
-    done:       jobs that it ended; pss: bytes at the last look
+    done:       jobs that it ended; pss: bytes at the last look; unreaped: processes, then
     blocked:    its event loop did not answer when it was asked last
     slow:       jobs were taken back that it did not start in time; it has said nothing since
     outdated:   the application was loaded anew since: it gets no more jobs
@@ -63,6 +63,7 @@ class ChildLink:
         self.ready = False
         self.done = 0
         self.pss = 0
+        self.unreaped = 0
         self.jobs: dict[int, HeldJob] = {}
         self.verdict: tuple[Verdict, HeldJob | None] | None = None
         self.why = ""
@@ -133,6 +134,8 @@ class ChildLink:
                 max_attempts=job.max_attempts,
                 timeout=job.timeout,
                 body=job.claimed.body,
+                token=job.claimed.token,
+                releases=job.claimed.releases,
             )
             sent.append(frame.encode())
         if permits:

@@ -20,6 +20,8 @@ AHEAD_IN_CHILD = 8
 """Jobs that may lie in a child's pipe behind the one that runs."""
 START_PATIENCE = 30.0
 """Seconds in which a child has to start a job, and the template a child."""
+MOST_UNREAPED = 16
+"""Ended processes that may lie unreaped below a child; each holds a pid of the container's."""
 PATIENCE = 0.1
 """Seconds that a job may run before those behind it are taken back."""
 
@@ -53,6 +55,8 @@ class Recycling:
             return f"{link.done} jobs"
         if link.pss > self.memory:
             return f"{link.pss >> 20} MiB"
+        if link.unreaped > MOST_UNREAPED:
+            return f"{link.unreaped} ended processes that nobody reaped"
         return None
 
     def room(self, link: ChildLink) -> int:

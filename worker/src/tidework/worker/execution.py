@@ -21,12 +21,14 @@ from tidework.errors import EnvelopeError, ParamsError, UnknownTaskError
 from tidework.logs import job_fields
 from tidework.model.command import Command
 from tidework.model.current import CurrentJob, running_job
-from tidework.model.endings import Bury, Retry
+from tidework.model.endings import Bury, Retry, given_back_in
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, decode_stored_job
+from tidework.model.lease import Lease
 from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome
 from tidework.model.strict_json import encode_json
 from tidework.model.task import Signature, TaskSpec
+from tidework.worker.admission import again_after
 from tidework.worker.command_end import Attempts
 from tidework.worker.command_input import document_of, variables_of
 from tidework.worker.command_run import attempt_command
@@ -195,11 +197,14 @@ class Execution:
             attempt=frame.attempt,
             max_attempts=frame.max_attempts,
             deadline=self._clock.now() + timedelta(seconds=left),
+            lease=Lease(call.job.id, frame.token),
         )
 
 
 def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     """The Outcome of an attempt that raised ``error``."""
+    if (given_back := given_back_in(error)) is not None:
+        return Outcome.release(again_after(frame.releases), str(given_back))
     if isinstance(error, Bury):
         return Outcome.bury(JobError("Bury", str(error), cause="bury"))
     if isinstance(error, Retry):

@@ -22,7 +22,7 @@ PERMIT = struct.Struct(">I")
 """A permit is the number of a job that was sent ahead: who reads it from the pipe owns the job."""
 
 _LENGTH = struct.Struct(">I")
-_JOB = struct.Struct(">I?HIId")  # number, ahead, queue, attempt, max_attempts, timeout
+_JOB = struct.Struct(">I?HIIdHH")  # ...timeout, releases, length of the token
 _STARTED = struct.Struct(">cId")
 _ENDED = struct.Struct(">cIcdd")
 _ORDER = struct.Struct(">IcI")  # 0 where a job has its number, kind, number
@@ -46,6 +46,7 @@ class JobFrame(NamedTuple):
     ahead:   sent while another job was in the child: it may start only with its permit
     queue:   index into the worker's queues
     attempt, max_attempts: of this run; timeout: seconds; body: the envelope
+    token:   of the lease; releases: how often it was given back before
     """
 
     number: int
@@ -55,22 +56,30 @@ class JobFrame(NamedTuple):
     max_attempts: int
     timeout: float
     body: bytes
+    token: str = ""
+    releases: int = 0
 
     def encode(self) -> bytes:
         """The frame with its length."""
-        head = _JOB.pack(
-            self.number, self.ahead, self.queue, self.attempt, self.max_attempts, self.timeout
-        )
-        return b"".join((_LENGTH.pack(_JOB.size + len(self.body)), head, self.body))
+        number, ahead, queue, attempt, most, timeout, body, text, releases = self
+        token = text.encode()
+        size = len(token)
+        head = _JOB.pack(number, ahead, queue, attempt, most, timeout, min(releases, 0xFFFF), size)
+        return b"".join((_LENGTH.pack(_JOB.size + size + len(body)), head, token, body))
 
     @classmethod
     def decode(cls, payload: bytes) -> JobFrame:
         """Read a payload. Raises FrameError."""
         try:
-            number, ahead, queue, attempt, most, timeout = _JOB.unpack_from(payload)
-        except struct.error as error:
-            raise FrameError(f"a job frame of {len(payload)} bytes is too short") from error
-        return cls(number, ahead, queue, attempt, most, timeout, payload[_JOB.size :])
+            head = _JOB.unpack_from(payload)
+            number, ahead, queue, attempt, most, timeout, releases, size = head
+            token = payload[_JOB.size : _JOB.size + size].decode()
+        except (struct.error, UnicodeDecodeError) as error:
+            raise FrameError(
+                f"a job frame of {len(payload)} bytes is too short or broken"
+            ) from error
+        body = payload[_JOB.size + size :]
+        return cls(number, ahead, queue, attempt, most, timeout, body, token, releases)
 
 
 @dataclass(frozen=True, slots=True)

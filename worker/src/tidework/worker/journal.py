@@ -101,7 +101,9 @@ class Journal:
         }
         if outcome.delay:
             extra["delay_seconds"] = round(outcome.delay.total_seconds(), 3)
-        if outcome.detail:
+        if outcome.detail and outcome.kind is OutcomeKind.RELEASE:
+            extra["cause"] = outcome.cause
+        elif outcome.detail:
             error = JobError.decode(outcome.detail)
             extra |= {"cause": error.cause, "error": f"{error.type}: {error.message}"}
         logger.log(level, event, extra=extra)

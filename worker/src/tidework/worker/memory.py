@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tidework.worker.process import children_of
+
 MIB = 1024 * 1024
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -37,13 +39,9 @@ def descendants_of(pid: int) -> list[int]:
     found: list[int] = []
     look_at = [pid]
     while look_at:
-        for listing in Path(f"/proc/{look_at.pop()}/task").glob("*/children"):
-            try:
-                children = [int(child) for child in listing.read_bytes().split()]
-            except OSError:
-                continue
-            found += children
-            look_at += children
+        children = children_of(look_at.pop())
+        found += children
+        look_at += children
     return found
 
 

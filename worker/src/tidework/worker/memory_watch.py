@@ -1,5 +1,7 @@
-"""Memory watch: looks at the PSS of children that work, about once a second.
+"""Memory watch: looks at what children that work hold, about once a second.
 
+That is their PSS, and the processes that ended below them and were not reaped: a child adopts
+what its jobs leave behind, and cannot tell it from processes that a job means to wait for.
 A look costs the kernel a walk over the child's page tables; looks are spaced so that they use no
 more than about 1 % of a core. Idle children do not grow and are left alone.
 """
@@ -11,6 +13,7 @@ from datetime import timedelta
 from tidework.clock import Clock
 from tidework.loop import Loop
 from tidework.worker.memory import pss_bytes
+from tidework.worker.process import unreaped_children
 from tidework.worker.slots import SlotPool
 
 EVERY = 1.0
@@ -18,7 +21,7 @@ _SHARE = 0.01
 
 
 class MemoryWatch:
-    """Keeps ``ChildLink.pss`` and has too large idle children recycled."""
+    """Keeps ``pss`` and ``unreaped`` of links, has idle children recycled that hold too much."""
 
     def __init__(self, pool: SlotPool, clock: Clock) -> None:
         self._pool = pool
@@ -35,6 +38,7 @@ class MemoryWatch:
             looked[link.key] = link.done
             if link.jobs or self._looked.get(link.key) != link.done:
                 link.pss = pss_bytes(link.pid) or 0
+                link.unreaped = unreaped_children(link.pid)
         self._looked = looked
         self._pool.recycle_idle()
         spent = self._clock.monotonic() - began

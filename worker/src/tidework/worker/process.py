@@ -159,6 +159,27 @@ def own_children() -> set[int]:
     return found
 
 
+def unreaped_children(pid: int) -> int:
+    """How many children of the process have ended and were not reaped, adopted ones included."""
+    return sum(1 for child in children_of(pid) if _is_zombie(child))
+
+
+def children_of(pid: int) -> list[int]:
+    """Pids of a process' children; empty where the system does not tell."""
+    found: list[int] = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, listing.read_bytes().split())
+    return found
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
+    except OSError:
+        return False
+
+
 def describe_exit(code: int | None) -> str:
     """``exit code 3``, ``signal 11 (SIGSEGV)``."""
     if code is None:

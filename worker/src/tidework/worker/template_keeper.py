@@ -171,6 +171,7 @@ class TemplateKeeper:
         logger.info("the application was loaded anew", extra={"tasks": len(self.specs)})
         if self._pool is not None:
             self._pool.renew()
+            self._pool.open()  # the former one may have been away
         self.on_reloaded()
         self._end_if_empty(former)
 

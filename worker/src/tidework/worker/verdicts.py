@@ -8,8 +8,9 @@ from random import random
 from tidework.model.outcome import JobError, Outcome
 from tidework.worker.held import HeldJob, Verdict
 
-ROOM_PAUSE = timedelta(seconds=5)
-"""Until a job runs again that had to make room: what needed the room may have ended by then."""
+ROOM_PAUSE, LONGEST_ROOM_PAUSE = 10.0, 60.0
+"""Seconds until a job runs again that had to make room, doubled each time: what needed the room
+may have ended by then."""
 
 
 def outcome_of_dead(
@@ -33,7 +34,8 @@ def outcome_of_dead(
         return Outcome.loss(JobError("MemoryExceeded", reason, cause="memory"))
     if verdict is not None and verdict[0] is Verdict.ROOM:
         reason = f"memory: its process had to make room for one that grew: {end}"
-        return Outcome.release(ROOM_PAUSE, reason)
+        pause = min(ROOM_PAUSE * 2 ** min(job.claimed.releases, 10), LONGEST_ROOM_PAUSE)
+        return Outcome.release(timedelta(seconds=pause), reason)
     if verdict is None or verdict[0] is Verdict.BROKEN:
         reason = f"the child process died while it ran this job: {end}"
         return Outcome.loss(JobError("WorkerLost", reason, cause=end))

@@ -1,9 +1,9 @@
 -- Deletes jobs that ended longer ago than retention, or beyond its number, and what is left of
--- workers that no other worker forgot.
+-- workers that no other worker forgot; unique keys and marks of once whose time is over.
 -- flags: allow-oom
 -- keys: jobs uniques unique_ttls
 -- args: batch keep_succeeded_ms keep_dead_ms keep_count keep_presence_ms
--- uses: now reads writes record index prune cordon stacks absent
+-- uses: now reads writes record index prune cordon stacks absent once
 -- Returns {number of jobs, dead letters now, dead letters ever dropped for their number}.
 
 -- Keys whose time is over. One that was taken again has a new time, or none.
@@ -18,6 +18,7 @@ local pruned = prune(tonumber(A.batch), tonumber(A.keep_succeeded_ms), tonumber(
   tonumber(A.keep_count))
 forget_absent(tonumber(A.keep_presence_ms))
 free_unique_keys(tonumber(A.batch))
+prune_onces(tonumber(A.batch))
 flush()
 return {pruned, redis.call('ZCARD', K.dead),
   tonumber(redis.call('HGET', K.counters, 'dead_dropped')) or 0}

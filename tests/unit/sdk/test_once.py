@@ -1,0 +1,176 @@
+"""once: what a job's code sees, and what becomes of its job."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tidework import once
+from tidework.app import Tidework
+from tidework.broker.broker import OnceAnswer
+from tidework.broker.memory import MemoryBroker
+from tidework.broker.transport import drive
+from tidework.client import Client
+from tidework.clock import ManualClock
+from tidework.errors import BrokerUnavailableError, ConfigurationError
+from tidework.model.identity import QueueName
+from tidework.model.job import Job
+from tidework.model.lease import ExchangeRequest, Lease
+from tidework.model.outcome import JobError, Outcome, OutcomeKind
+from tidework.worker.execution import Execution
+from tidework.worker.frames import JobFrame
+
+QUEUE = QueueName("ns", "q")
+DAY = timedelta(days=1)
+
+
+class Bench:
+    """A queue in memory, and an Execution for functions as its tasks."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+        self.broker = MemoryBroker(self.clock)
+        self._number = 0
+
+    def claim(self) -> Lease:
+        self._number += 1
+        drive(self.broker.enqueue(QUEUE, [Job(f"j{self._number}", "t", {})]))
+        request = ExchangeRequest("w", self._number, 1)
+        (found,) = drive(self.broker.exchange(QUEUE, request)).claimed
+        return Lease(found.id, found.token)
+
+    def run(self, function: Callable[..., Any], lease: Lease | None = None) -> Outcome:
+        """Of the next job, unless another lease is given."""
+        lease = lease or self.claim()
+        app = Tidework("test")
+        app.task(name="t")(function)
+        body = json.dumps({"v": 1, "id": lease.job_id, "task": "t", "created_at": 1}).encode()
+        frame = JobFrame(1, False, 0, 1, 3, 60, body, lease.token)
+        execution = Execution(app.tasks, (QUEUE,), self.clock)
+        try:
+            return execution.run(frame)
+        finally:
+            if execution._loop is not None:
+                execution._loop.close()
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    found = Bench()
+    monkeypatch.setattr("tidework.once_per_key._client", Client(broker=found.broker))
+    return found
+
+
+def sync_task() -> bool:
+    with once("charge:42", ttl=DAY) as first:
+        return first
+
+
+async def async_task() -> bool:
+    async with once("charge:42", ttl=DAY) as first:
+        await asyncio.sleep(0)
+        return first
+
+
+@pytest.mark.parametrize("task", [sync_task, async_task])
+def test_the_first_does_it_the_next_hears_of_it(bench: Bench, task: Callable[[], Any]) -> None:
+    assert bench.run(task) == Outcome.complete(b"true")
+    assert bench.run(sync_task) == bench.run(async_task) == Outcome.complete(b"false")
+
+    bench.clock.advance(DAY)
+
+    assert bench.run(task) == Outcome.complete(b"true")
+
+
+@pytest.mark.parametrize("task", [sync_task, async_task])
+def test_a_job_that_meets_another_at_it_is_given_back(
+    bench: Bench, task: Callable[[], Any]
+) -> None:
+    drive(bench.broker.once_begin(QUEUE, bench.claim(), "charge:42"))
+
+    found = bench.run(task)
+
+    assert (found.kind, found.delay) == (OutcomeKind.RELEASE, timedelta(seconds=1))
+    assert "charge:42" in found.cause
+
+
+def test_no_handler_catches_that_by_accident(bench: Bench) -> None:
+    drive(bench.broker.once_begin(QUEUE, bench.claim(), "charge:42"))
+
+    def careless() -> None:
+        try:
+            sync_task()
+        except Exception:
+            raise AssertionError from None
+
+    async def grouped() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(async_task())
+
+    assert bench.run(careless).kind is bench.run(grouped).kind is OutcomeKind.RELEASE
+
+
+def test_a_block_that_raises_was_not_done(bench: Bench) -> None:
+    def fails() -> None:
+        with once("charge:42", ttl=DAY):
+            raise ValueError("no money")
+
+    async def fails_too() -> None:
+        async with once("charge:42", ttl=DAY):
+            raise ValueError("no money")
+
+    for task in (fails, fails_too):
+        assert JobError.decode(bench.run(task).detail).message == "no money"
+    assert bench.run(sync_task) == Outcome.complete(b"true")
+
+
+def test_a_block_that_raises_keeps_its_error_when_redis_is_away(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> bool:
+        raise BrokerUnavailableError("gone")
+
+    monkeypatch.setattr(bench.broker, "once_end", refuse)
+
+    def fails() -> None:
+        with once("charge:42", ttl=DAY):
+            raise ValueError("no money")
+
+    assert JobError.decode(bench.run(fails).detail).type == "ValueError"
+    assert bench.run(sync_task).kind is OutcomeKind.RELEASE, "its mark is there"
+
+
+def test_a_lost_lease_is_told_before_and_after_the_block(bench: Bench) -> None:
+    lost = bench.run(sync_task, Lease("j1", "w:99"))
+    lease = bench.claim()
+
+    def overtaken() -> None:
+        with once("charge:42", ttl=DAY):
+            drive(bench.broker.once_end(QUEUE, lease, "charge:42", ttl=None))
+            other = bench.claim()
+            answer = drive(bench.broker.once_begin(QUEUE, other, "charge:42"))
+            assert answer is OnceAnswer.FIRST
+
+    late = bench.run(overtaken, lease)
+
+    for outcome in (lost, late):
+        assert JobError.decode(outcome.detail).type == "LeaseLostError"
+
+
+@pytest.mark.parametrize(
+    ("key", "ttl"),
+    [("", DAY), ("x" * 201, DAY), ("a\n", DAY), ("k", 0), ("k", timedelta(days=366))],
+)
+def test_bad_values_are_refused(key: str, ttl: Any) -> None:
+    with pytest.raises(ConfigurationError, match="once"):
+        once(key, ttl=ttl)
+
+
+def test_outside_of_a_job_it_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="outside of a job"), once("k", ttl=DAY):
+        pass

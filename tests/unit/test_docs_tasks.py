@@ -1,0 +1,60 @@
+"""The examples of docs/tasks.md do what the page says."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidework import SoftTimeout, once_per_key
+from tidework.broker.memory import MemoryBroker
+from tidework.broker.transport import drive
+from tidework.client import Client
+from tidework.model.current import CurrentJob, running_job
+from tidework.model.identity import QueueName
+from tidework.model.job import Job
+from tidework.model.lease import ExchangeRequest, Lease
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def page() -> dict[str, Any]:
+    """What the examples define, as if they stood in one module."""
+    found: dict[str, Any] = {"__name__": "examples"}
+    for block in BLOCKS:
+        exec(compile(block, str(PAGE), "exec"), found)
+    return found
+
+
+def test_index_returns_what_it_had_done(page: dict[str, Any]) -> None:
+    def add_to_index(number: str) -> None:
+        if number == "3":
+            raise SoftTimeout(240)
+
+    page["add_to_index"] = add_to_index
+
+    assert page["index"](["1", "2", "3", "4"]) == {"done": 2}
+    assert page["index"](["1"]) == {"done": 1}
+
+
+def test_settle_order_charges_once(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, queue, done = MemoryBroker(), QueueName("ns", "q"), list[str]()
+    monkeypatch.setattr(once_per_key, "_client", Client(broker=broker))
+    page["charge"] = lambda number: done.append(f"charge {number}")
+    page["send_receipt"] = lambda number: done.append(f"receipt {number}")
+    drive(broker.enqueue(queue, [Job("j", "settle_order", {})]))
+    (job,) = drive(broker.exchange(queue, ExchangeRequest("w", 1, 1))).claimed
+    lease = Lease(job.id, job.token)
+    running = CurrentJob(job.id, "settle_order", "q", "ns", 1, 1, NOW, lease)
+    token = running_job.set(running)
+
+    assert [page["settle_order"](7) for _ in range(2)] == [True, False]
+
+    running_job.reset(token)
+    assert done == ["charge 7", "receipt 7", "receipt 7"]

@@ -1,0 +1,164 @@
+"""The memory guard: whom it ends, when, and what that is for the jobs in it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.unit.worker.children import FakeChild, PoolBench
+from tidework.model.outcome import JobError, OutcomeKind
+from tidework.worker import memory_guard
+from tidework.worker.child_link import ChildLink
+from tidework.worker.held import Verdict
+from tidework.worker.memory import MIB
+from tidework.worker.memory_guard import MemoryGuard
+
+LIMIT = 1000 * MIB
+
+
+class Gauge:
+    """Says what the test says."""
+
+    limit = LIMIT
+
+    def __init__(self) -> None:
+        self.mib: int | None = 0
+
+    def used(self, exact_from: int) -> int | None:
+        return None if self.mib is None else self.mib * MIB
+
+
+class Bench(PoolBench):
+    """Slots with a job each, whose sizes the test tells."""
+
+    def __init__(self, slots: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(slots)
+        self.start()
+        self.sizes: dict[int, int] = {}
+        self.gauge = Gauge()
+        self.guard = MemoryGuard(self.pool, self.gauge, 0.9, self.clock)
+        monkeypatch.setattr(memory_guard, "family_bytes", lambda pid: self.sizes[pid] * MIB)
+        self.source.add(*(f"job{n}" for n in range(slots)))
+        self.pool.dispatch.run()
+        for child in self.orders.children:
+            for frame in child.jobs():
+                self.begin(child, frame.number)
+
+    def link(self, child: FakeChild) -> ChildLink:
+        return next(link for link in self.pool.links() if link.key == child.key)
+
+    async def measure(self, used: int, *sizes: int) -> float:
+        """Returns the seconds until the next look."""
+        self.gauge.mib = used
+        for child, size in zip(self.orders.children, sizes, strict=False):
+            self.sizes[child.pid] = size
+        return (await self.guard._tick()).total_seconds()
+
+    def verdicts(self) -> list[Verdict | None]:
+        links = [self.link(child) for child in self.orders.children]
+        return [link.verdict[0] if link.verdict else None for link in links]
+
+    def bury(self, child: FakeChild) -> None:
+        self.pool.on_child_ended(child.pid, -9)
+
+
+@pytest.fixture
+async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    made = Bench(2, monkeypatch)
+    yield made
+    made.close()
+
+
+async def test_nobody_is_ended_below_the_bound(bench: Bench) -> None:
+    await bench.measure(899, 700, 100)
+
+    assert bench.verdicts() == [None, None]
+
+
+async def test_the_largest_one_that_grew_is_a_loss_with_the_cause(bench: Bench) -> None:
+    await bench.measure(750, 500, 200)
+    await bench.measure(950, 700, 200)
+    one, _ = bench.orders.children
+    assert bench.verdicts() == [Verdict.MEMORY, None]
+
+    bench.bury(one)
+
+    (outcome,) = bench.source.settled.values()
+    assert outcome.kind is OutcomeKind.LOSS
+    error = JobError.decode(outcome.detail)
+    assert (error.type, error.cause) == ("MemoryExceeded", "memory")
+    assert "it held 700 MiB when 950 of 1000 MiB were in use" in error.message
+
+
+async def test_one_that_was_only_large_is_given_back_uncounted(bench: Bench) -> None:
+    await bench.measure(750, 500, 100)
+    await bench.measure(950, 500, 300)
+    one, _ = bench.orders.children
+    assert bench.verdicts() == [Verdict.ROOM, None]
+
+    bench.bury(one)
+
+    (outcome,) = bench.source.settled.values()
+    assert outcome.kind is OutcomeKind.RELEASE
+    assert outcome.delay.total_seconds() > 0
+    assert "had to make room" in outcome.cause
+
+
+async def test_growth_between_two_looks_is_seen_by_what_the_watch_saw(bench: Bench) -> None:
+    one, _ = bench.orders.children
+    bench.link(one).pss = 500 * MIB
+
+    await bench.measure(950, 500, 300)
+
+    assert bench.verdicts() == [Verdict.ROOM, None]
+
+
+async def test_growth_of_long_ago_does_not_count(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_guard._Growth, "WINDOW", 0.0)
+    for used, sizes in ((750, (100, 200)), (860, (500, 200)), (860, (500, 200))):
+        await bench.measure(used, *sizes)
+
+    await bench.measure(950, 500, 290)
+
+    assert bench.verdicts() == [Verdict.ROOM, None]
+
+
+async def test_one_at_a_time(bench: Bench) -> None:
+    await bench.measure(950, 700, 200)
+    await bench.measure(950, 700, 200)
+    assert bench.verdicts() == [Verdict.MEMORY, None]
+
+    bench.bury(bench.orders.children[0])
+    bench.bring_up(bench.orders.children[2])
+    await bench.measure(950, 0, 600, 10)
+
+    assert bench.link(bench.orders.children[1]).verdict is not None
+
+
+async def test_a_child_that_has_done_nothing_is_spared(bench: Bench) -> None:
+    for child in bench.orders.children:
+        bench.link(child).jobs.clear()
+
+    await bench.measure(950, 700, 200)
+
+    assert bench.verdicts() == [None, None]
+
+
+async def test_the_less_is_free_the_sooner_the_next_look(bench: Bench) -> None:
+    waits = [await bench.measure(used, 100, 100) for used in (0, 600, 899)]
+
+    assert waits == sorted(waits, reverse=True)
+    assert waits[0] > 0.5
+    assert waits[2] < 0.5
+
+
+async def test_a_gauge_that_tells_nothing_ends_nobody(bench: Bench) -> None:
+    await bench.measure(750, 500, 200)
+    bench.gauge.mib = None
+
+    await bench.guard._tick()
+
+    assert bench.verdicts() == [None, None]

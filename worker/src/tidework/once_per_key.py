@@ -1,0 +1,113 @@
+"""once: a block of a job's code that is done once per key, though its job may run again.
+
+    with once("charge:42", ttl=timedelta(days=1)) as first:
+        if first:
+            charge()
+
+Two phases: while the block runs, a mark under the job's lease; after it, done. A mark whose lease
+is gone counts no more. So the block is done at least once: who is killed between its effect and
+the end of the block has it done again.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from types import TracebackType
+
+from tidework.broker.broker import OnceAnswer, Producer
+from tidework.broker.transport import drive
+from tidework.client import Client
+from tidework.errors import BrokerError, ConfigurationError, LeaseLostError
+from tidework.model.current import CurrentJob, current_job
+from tidework.model.endings import GivenBack
+from tidework.model.identity import QueueName
+from tidework.model.lease import Lease
+from tidework.model.unique import MAX_KEY_LENGTH, MAX_TTL_S
+
+logger = logging.getLogger(__name__)
+_client = Client()
+
+
+class Once:
+    """One use of ``once``; entered with ``with`` or ``async with``."""
+
+    def __init__(self, key: str, ttl: timedelta) -> None:
+        self._key = key
+        self._ttl = ttl
+        self._held: tuple[QueueName, Lease] | None = None
+
+    def __enter__(self) -> bool:
+        return drive(self._begin(_client.blocking_broker()))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._held is not None:
+            drive(self._end(_client.blocking_broker(), failed=error is not None))
+
+    async def __aenter__(self) -> bool:
+        return await self._begin(_client.broker())
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._held is not None:
+            await self._end(_client.broker(), failed=error is not None)
+
+    async def _begin(self, broker: Producer) -> bool:
+        job = current_job()
+        queue, lease = _place_of(job)
+        answer = await broker.once_begin(queue, lease, self._key)
+        if answer is OnceAnswer.LOST:
+            raise LeaseLostError(job.id, job.queue)
+        if answer is OnceAnswer.PENDING:
+            raise GivenBack(f"another job is at the block of once({self._key!r})")
+        self._held = (queue, lease) if answer is OnceAnswer.FIRST else None
+        return self._held is not None
+
+    async def _end(self, broker: Producer, *, failed: bool) -> None:
+        assert self._held is not None
+        (queue, lease), self._held = self._held, None
+        if failed:
+            try:
+                await broker.once_end(queue, lease, self._key, ttl=None)
+            except BrokerError as error:  # the block's own error is what counts
+                logger.warning(
+                    "the mark of once(%r) stays while its job runs: %s", self._key, error
+                )
+        elif not await broker.once_end(queue, lease, self._key, ttl=self._ttl):
+            raise LeaseLostError(lease.job_id, queue.name)
+
+
+def once(key: str, ttl: float | timedelta) -> Once:
+    """Have the block done once per key of the job's queue, within ``ttl`` (seconds) after it.
+
+    key: 1 to 200 printable characters. What is entered is True for the job that is to do the block,
+    False if it was done. While another job is at it, this one is given back uncounted and runs
+    again after 1 s, then 2 s, 4 s and so on up to a minute. If the block raises, whoever comes next
+    is the first again.
+    Raises ConfigurationError for a bad value and outside of a job, LeaseLostError, BrokerError.
+    """
+    span = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
+    if not 1 <= len(key) <= MAX_KEY_LENGTH or not key.isprintable():
+        raise ConfigurationError(
+            f"once({key!r}): the key has to be 1 to {MAX_KEY_LENGTH} printable characters"
+        )
+    if not 0 < span.total_seconds() <= MAX_TTL_S:
+        raise ConfigurationError(
+            f"once({key!r}): ttl has to be above 0 and at most {MAX_TTL_S:.0f} seconds"
+        )
+    return Once(key, span)
+
+
+def _place_of(job: CurrentJob) -> tuple[QueueName, Lease]:
+    if job.lease is None:
+        raise ConfigurationError("once() was called in a job that has no lease")
+    return QueueName(job.namespace, job.queue), job.lease
