@@ -13,8 +13,12 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hostile import app, mark
+if TYPE_CHECKING:
+    from tests.integration.worker.apps.hostile import app, mark
+else:
+    from hostile import app, mark
 
 FLOOD = 50_000_000
 
@@ -180,7 +184,7 @@ def leave_zombies(count: int) -> int:
 @app.task
 def swell(most: int) -> None:
     """Take 4 MiB more again and again, up to ``most`` MiB for the sake of the machine."""
-    taken = []
+    taken: list[bytes] = []
     while len(taken) * 4 < most:
         taken.append(os.urandom(1 << 22))
         time.sleep(0.01)
