@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from tidework.model.composed import AnyOf, Without
 from tidework.model.cron import DstPolicy, Every, Schedule, parse_cron
 from tidework.model.cron_zone import FIRST, LAST, _packaged_names
 from tidework.model.exclusion import parse_exclusions
+
+pytestmark = pytest.mark.thorough
 
 ALPHABET = "0123456789*?,-/ @#~()LWHRTZ=monjaeuvry+_\t\n\u00a0\u0661\U0001f552"
 

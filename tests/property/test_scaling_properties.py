@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from tidework.manifests import Scaling
 from tidework.model.backlog import QueueLoad
 from tidework.scaling import Decision, History, ReplicaStates, ScalingInput, decide
 from tidework.scaling.simulate import Moment, simulate
+
+pytestmark = pytest.mark.thorough
 
 COUNTS = st.integers(0, 30)
 

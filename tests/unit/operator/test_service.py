@@ -22,6 +22,8 @@ from tidework_operator.cluster import Kind, Object
 from tidework_operator.service import LEADER_MARKER, FreshTerms, OperatorService
 from tidework_operator.settings import OperatorSettings
 
+pytestmark = pytest.mark.thorough
+
 QUEUE = QueueName("shop", "emails")
 
 
