@@ -185,6 +185,10 @@ class WorkerProcess:
                     found.append(pid)
         return found
 
+    def wait_reaped(self) -> None:
+        """Until nobody who ended is left unreaped: it takes a moment, and no longer."""
+        until(lambda: not self.zombies(), "nobody is left unreaped")
+
     def note(self, pid: int) -> None:
         """This process has to be gone at the end, too."""
         self._seen.add(pid)

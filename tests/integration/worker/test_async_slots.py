@@ -119,7 +119,7 @@ def test_after_a_crash_each_job_that_ran_is_lost_once_and_runs_alone(
     assert [jobs.get(job_id).losses for job_id in ids] == [1, 1], "only of the first crash"
     assert [jobs.get(job_id).attempt for job_id in ids] == [1, 1]
     assert not is_alive(shared)
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_jobs_that_were_lost_do_not_meet_again(
@@ -338,4 +338,4 @@ def test_a_recycled_child_finishes_what_it_has_while_another_takes_over(
     assert jobs.get(held).deliveries == 1
     until(lambda: not is_alive(shared), "it ends when its last job has")
     worker.children(2)
-    assert worker.zombies() == []
+    worker.wait_reaped()

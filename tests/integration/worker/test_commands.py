@@ -121,7 +121,7 @@ def test_outcomes(worker: WorkerProcess, jobs: Jobs) -> None:
     assert error_of(jobs, missing)["cause"] == "not_started"
     assert "'no-such-program' was not found on PATH" in error_of(jobs, missing)["message"]
     assert "there is no file" in error_of(jobs, later_there)["message"]
-    assert worker.zombies() == []
+    worker.wait_reaped()
     assert not worker.events("child ended"), "none of this ends a child"
 
 
@@ -137,7 +137,7 @@ def test_the_hard_timeout_ends_all_of_it(
     assert (error["type"], error["cause"]) == ("Timeout", "timeout")
     wait_gone(pids)
     assert jobs.result(jobs.put("act"))["job"]["task"] == "act", "the slot is free"
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_cancel_ends_all_of_it(worker: WorkerProcess, jobs: Jobs, folder: Path) -> None:
@@ -148,7 +148,7 @@ def test_cancel_ends_all_of_it(worker: WorkerProcess, jobs: Jobs, folder: Path) 
     jobs.wait_state(job_id, JobState.CANCELLED)
     wait_gone(pids)
     assert jobs.result(jobs.put("act")), "the slot is free"
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_a_drain_lets_it_finish(worker: WorkerProcess, jobs: Jobs, folder: Path) -> None:
@@ -204,7 +204,7 @@ def test_it_does_not_outlive_a_kill(
     assert jobs.result(job_id) == "held"
     wait_gone(again)
     assert jobs.get(job_id).losses == 1
-    assert other.zombies() == []
+    other.wait_reaped()
 
 
 def test_a_child_is_as_good_as_new_after_200_commands(
@@ -224,7 +224,7 @@ def test_a_child_is_as_good_as_new_after_200_commands(
 
     assert jobs.result(jobs.put("whoami")) == child
     assert belongings() == before
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_a_commands_file_that_is_wrong_is_told_and_nothing_starts(

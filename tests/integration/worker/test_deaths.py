@@ -42,7 +42,7 @@ def test_a_killed_child(start_worker: StartWorker, jobs: Jobs, folder: Path) -> 
     record = jobs.get(job_id)
     assert (record.losses, record.deliveries) == (1, 2)
     assert worker.children() != [child]
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_a_killed_template(start_worker: StartWorker, jobs: Jobs, folder: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_killed_template(start_worker: StartWorker, jobs: Jobs, folder: Path) 
     finish(jobs, folder, job_id)
     assert worker.template() != template
     assert len(worker.children(2)) == 2
-    assert worker.zombies() == []
+    worker.wait_reaped()
     assert jobs.get(job_id).losses == 1
     assert worker.probe("/livez")[0] == 200
 
@@ -96,7 +96,7 @@ def test_a_killed_child_loses_the_started_job_and_not_those_behind_it(
     for job_id in ids:
         assert jobs.result(job_id) == "held"
     assert [jobs.get(job_id).losses for job_id in ids] == [1, 0, 0, 0]
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_a_worker_ends_with_the_parent_that_it_was_told(

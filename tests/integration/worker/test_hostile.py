@@ -49,7 +49,7 @@ def innocent_beside(worker: WorkerProcess, jobs: Jobs, folder: Path) -> Iterator
     assert jobs.result(innocent) == "held"
     assert jobs.get(innocent).deliveries == 1
     assert worker.probe("/livez")[0] == 200
-    until(lambda: not worker.zombies(), "nobody is left unreaped")
+    worker.wait_reaped()
     until(lambda: not any(map(children_of, worker.children(2))), "no orphan is left")
 
 
@@ -163,7 +163,7 @@ def test_a_child_below_which_ended_processes_pile_up_is_replaced(
     reason = worker.wait_event("child recycled")["reason"]
     assert reason == "20 ended processes that nobody reaped"
     until(lambda: not is_alive(child), "it ends")
-    until(lambda: not worker.zombies(), "nobody is left unreaped")
+    worker.wait_reaped()
     assert jobs.result(jobs.put("whoami"))["pid"] != child
 
 

@@ -32,7 +32,7 @@ def test_a_job_that_grows_without_bound_is_a_dead_letter_and_harms_nobody(
     assert jobs.result(innocent) == "held"
     assert jobs.get(innocent).deliveries == 1
     assert jobs.result(jobs.put("add", a=1, b=1)) == 2
-    until(lambda: not worker.zombies(), "nobody is left unreaped")
+    worker.wait_reaped()
 
 
 def test_a_job_that_was_only_large_makes_room_uncounted(

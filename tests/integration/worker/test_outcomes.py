@@ -73,7 +73,7 @@ def test_honest_jobs_and_honest_failures(start_worker: StartWorker, jobs: Jobs) 
     assert letter.error.cause == "invalid"
     assert worker.metric("tidework_jobs_dead_total") == 4
     assert worker.metric("tidework_documents_rejected_total") == 1
-    assert worker.zombies() == []
+    worker.wait_reaped()
     assert not worker.events("child ended"), "none of this ends a child"
 
 
@@ -111,7 +111,7 @@ def test_a_job_that_kills_its_child_is_poison_and_harms_nobody(
     assert jobs.get(innocent).deliveries == 1
     assert jobs.result(jobs.put("add", a=1, b=1)) == 2
     assert len(worker.children(2)) == 2
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_a_job_that_comes_back_twice_ends_once(shared: tuple[WorkerProcess, Jobs]) -> None:

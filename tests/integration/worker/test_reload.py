@@ -112,7 +112,7 @@ def test_a_running_job_ends_in_its_version_and_the_next_one_has_the_new(
     until(lambda: not is_alive(pid), "the old child is gone")
     wait_one_template(worker)
     assert len(worker.children(2)) == 2
-    assert worker.zombies() == []
+    worker.wait_reaped()
     assert worker.metric("tidework_jobs_lease_lost_total") == 0
 
 
@@ -189,7 +189,7 @@ def test_jobs_of_three_versions_side_by_side(
         (folder / f"v{version}.go").touch()
         assert jobs.result(job_id) == version
     wait_one_template(worker)
-    assert worker.zombies() == []
+    worker.wait_reaped()
 
 
 def test_a_death_in_the_old_version_runs_again_in_the_new(
