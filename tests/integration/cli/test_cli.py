@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import textwrap
@@ -11,41 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import CommandLine
 from tests.support.fixtures import namespace, redis_url, valkey
 from tidework import Client, JobState, Settings
 
 __all__ = ["namespace", "redis_url", "valkey"]
 
 
-class Cli:
-    """Runs `tidework` with a server and a namespace."""
+class Cli(CommandLine):
+    """With a client of the same server and namespace beside it."""
 
     def __init__(self, redis_url: str, namespace: str) -> None:
-        self.redis_url = redis_url
-        self.environment = {**os.environ, "TIDEWORK_REDIS_URL": redis_url}
-        self.environment["TIDEWORK_NAMESPACE"] = namespace
+        super().__init__(redis_url, namespace)
         self.client = Client(Settings(redis_url=redis_url, namespace=namespace))
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tidework", *arguments],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def ok(self, *arguments: str) -> str:
-        ended = self.run(*arguments)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout.strip()
-
-    def refused(self, *arguments: str) -> str:
-        ended = self.run(*arguments)
-        assert ended.returncode == 2
-        assert "Traceback" not in ended.stderr
-        return ended.stderr
 
 
 @pytest.fixture

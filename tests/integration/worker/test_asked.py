@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,39 +13,12 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, until
+from tests.support.command_line import CommandLine
 from tidework.model.job import JobState
 
 
-class Cli:
+class Cli(CommandLine):
     """Runs `tidework worker ...`."""
-
-    def __init__(self, redis_url: str, namespace: str) -> None:
-        self._environment = {
-            **os.environ,
-            "TIDEWORK_REDIS_URL": redis_url,
-            "TIDEWORK_NAMESPACE": namespace,
-        }
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tidework", "worker", *arguments],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def ok(self, *arguments: str) -> str:
-        ended = self.run(*arguments)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout.strip()
-
-    def refused(self, *arguments: str) -> str:
-        ended = self.run(*arguments)
-        assert ended.returncode == 2, ended.stdout
-        assert "Traceback" not in ended.stderr
-        return ended.stderr
 
     def get(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.ok("get", name, "-o", "json"))
@@ -62,7 +32,7 @@ class Cli:
 
 @pytest.fixture
 def cli(redis_url: str, namespace: str) -> Cli:
-    return Cli(redis_url, namespace)
+    return Cli(redis_url, namespace, "worker")
 
 
 def hold(jobs: Jobs, path: Path) -> str:

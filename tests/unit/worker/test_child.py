@@ -11,7 +11,8 @@ import pytest
 
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
-from tidework.worker.child import Child, ChildConfig
+from tidework.worker.child import Child
+from tidework.worker.child_config import ChildConfig
 
 
 class Bench:

@@ -8,7 +8,6 @@ Started fresh (``python -m tidework.worker.child``) where the template must not 
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -17,15 +16,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from typing import NoReturn
 
 from tidework.errors import ConfigurationError
-from tidework.logs import configure_logs
-from tidework.model.identity import QueueName
 from tidework.model.outcome import Outcome
-from tidework.settings import LogFormat, LogLevel
 from tidework.worker import frames, process, stacks
+from tidework.worker.child_config import ChildConfig
 from tidework.worker.execution import Execution
 from tidework.worker.loop_child import LoopChild
 from tidework.worker.permits import Permits
@@ -33,36 +29,6 @@ from tidework.worker.permits import Permits
 _CHUNK = 65536
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ChildConfig:
-    """What template and children have to know; travels as JSON."""
-
-    app: str
-    worker: str
-    namespace: str
-    queues: tuple[str, ...]
-    log_format: LogFormat
-    log_level: LogLevel
-
-    def to_json(self) -> str:
-        """For the command line of a fresh child."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> ChildConfig:
-        """Read what ``to_json`` wrote."""
-        found = json.loads(text)
-        return cls(**{**found, "queues": tuple(found["queues"])})
-
-    def queue_names(self) -> tuple[QueueName, ...]:
-        """The worker's queues in the order in which frames count them."""
-        return tuple(QueueName(self.namespace, name) for name in self.queues)
-
-    def configure_logs(self) -> None:
-        """As the supervisor's."""
-        configure_logs(self.log_format, self.log_level, worker=self.worker)
 
 
 class Child:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from tidework.worker.child import ChildConfig
+from tidework.worker.child_config import ChildConfig
 from tidework.worker.template_link import Hello, TemplateLink
 
 

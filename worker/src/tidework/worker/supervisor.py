@@ -27,7 +27,7 @@ from tidework.metrics import WorkerNumbers
 from tidework.model.identity import QueueName, new_incarnation
 from tidework.settings import WorkerSettings
 from tidework.worker.backoff import Backoff
-from tidework.worker.child import ChildConfig
+from tidework.worker.child_config import ChildConfig
 from tidework.worker.consumer import Consumer
 from tidework.worker.dispatch import Recycling
 from tidework.worker.facts import WorkerFacts

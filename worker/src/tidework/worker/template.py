@@ -30,7 +30,8 @@ from tidework.app import Tidework
 from tidework.app_loading import load_app
 from tidework.errors import ConfigurationError
 from tidework.worker import frames, process, stacks
-from tidework.worker.child import ChildConfig, serve_and_exit, settle_in
+from tidework.worker.child import serve_and_exit, settle_in
+from tidework.worker.child_config import ChildConfig
 from tidework.worker.execution import Execution
 
 _CHUNK = 65536

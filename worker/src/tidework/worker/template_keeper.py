@@ -19,7 +19,7 @@ from tidework.errors import AppImportError
 from tidework.model.task import TaskSpec
 from tidework.worker import process
 from tidework.worker.backoff import Backoff
-from tidework.worker.child import ChildConfig
+from tidework.worker.child_config import ChildConfig
 from tidework.worker.generation import Generation
 from tidework.worker.slots import SlotPool
 from tidework.worker.template_link import Hello

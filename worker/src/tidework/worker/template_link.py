@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from tidework.model.task import TaskSpec
 from tidework.worker import frames, process, stacks
-from tidework.worker.child import ChildConfig
+from tidework.worker.child_config import ChildConfig
 
 _CHUNK = 65536
 _MAX_DESCRIPTORS = 64
