@@ -47,7 +47,7 @@ def expected_of(state: QueueState) -> StoredQueue:
         services={task: seconds * 1000 for task, seconds in state.service_time.items()},
         guard=_guard(state),
         draining=dict(state.cordons.scores),
-        replies=frozenset(state.replies),
+        replies=frozenset(name for name, _ in state.replies),
         presence={name: found and found.document for name, found in state.presence.items()},
         seen=dict(state.seen),
         stack_requests={

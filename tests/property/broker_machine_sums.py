@@ -43,7 +43,7 @@ class Tally:
             self._raw = {e.id for e in state.entries.values() if e.raw}
         elif method == "exchange":
             request: ExchangeRequest = args[0]
-            last = state.replies.get(request.incarnation)
+            last = state.replies.get((request.incarnation, request.most_held is not None))
             self._is_new = last is None or request.sequence > last[0]
 
     def after(self, method: str, args: Sequence[Any], answer: Any) -> None:

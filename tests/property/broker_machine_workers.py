@@ -69,15 +69,29 @@ class WorkerActs(Player):
         )
         self.settle(worker, want, settlements, woken=woken)
 
+    @act(2, worker=WORKERS, want=st.integers(0, 3), most_held=st.integers(0, 4))
+    def exchange_ahead(self, worker: int, want: int, most_held: int) -> None:
+        """As it is made behind a wait."""
+        woken = self.twins.stored.inbox[-1:] == [MARKER]
+        if woken:
+            self.wait()
+        self.settle(worker, want, (), woken=True, most_held=most_held)
+
     def settle(
-        self, worker: int, want: int, settlements: tuple[Settlement, ...], *, woken: bool = False
+        self,
+        worker: int,
+        want: int,
+        settlements: tuple[Settlement, ...],
+        *,
+        woken: bool = False,
+        most_held: int | None = None,
     ) -> None:
         """The worker's next exchange."""
         count = len(settlements)
         served = {TASKS[count % 2]: (count, 0.75 * want)} if count else {}
         name = self.incarnations[worker]
         sequence = self.sequences[name] = self.sequences.get(name, 0) + 1
-        request = ExchangeRequest(name, sequence, want, settlements, woken, served)
+        request = ExchangeRequest(name, sequence, want, settlements, woken, served, most_held)
         reply = self.twins.ask("exchange", request)
         if isinstance(reply, ExchangeReply):
             self.claims += [(c.id, c.token) for c in reply.claimed]

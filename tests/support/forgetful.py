@@ -37,8 +37,12 @@ class Forgetful:
     async def command(self, *words: Value) -> Any:
         return await self._transport.command(*words)
 
-    async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
-        return await self._transport.take(source, target, timeout)
+    async def take(
+        self, source: str, target: str, timeout: timedelta, then: Call | None = None
+    ) -> tuple[bytes | None, Any]:
+        if then is not None:
+            await self._forget(then)
+        return await self._transport.take(source, target, timeout, then)
 
     async def close(self) -> None:
         await self._transport.close()

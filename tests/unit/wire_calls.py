@@ -99,7 +99,9 @@ class Notebook:
     async def command(self, *words: Value) -> Any:
         return None
 
-    async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
+    async def take(
+        self, source: str, target: str, timeout: timedelta, then: Call | None = None
+    ) -> tuple[bytes | None, Any]:
         raise NotImplementedError
 
     async def close(self) -> None:

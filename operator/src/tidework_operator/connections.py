@@ -153,7 +153,9 @@ class RereadTransport:
     async def command(self, *words: Value) -> Any:
         return await self._twice(lambda transport: transport.command(*words))
 
-    async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
+    async def take(
+        self, source: str, target: str, timeout: timedelta, then: Call | None = None
+    ) -> tuple[bytes | None, Any]:
         raise NotImplementedError("the operator takes no work")
 
     async def close(self) -> None:

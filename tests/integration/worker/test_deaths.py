@@ -149,3 +149,46 @@ def test_a_stopped_worker_is_refused_when_it_wakes_up(
     assert sleeper.metric("tidework_jobs_lease_lost_total") >= 1
     assert sleeper.metric("tidework_jobs_succeeded_total") == 0
     assert jobs.get(job_id).state is JobState.SUCCEEDED
+
+
+def test_work_that_a_stopped_idle_worker_got_goes_to_others(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    """It waits longest, so it is served first: by the server, without its doing."""
+    sleeper = start_worker(lease_seconds=0.6).wait_started()
+    until(lambda: jobs.listeners() == 1, "it waits for work")
+    sleeper.signal(signal.SIGSTOP)
+    try:
+        awake = start_worker(lease_seconds=0.6).wait_started()
+        job_id = jobs.put("hold", path=str(folder / "a"))
+        finish(jobs, folder, job_id)
+    finally:
+        sleeper.signal(signal.SIGCONT)
+
+    finish(jobs, folder, jobs.put("hold", path=str(folder / "b")), "b")
+
+    assert awake.metric("tidework_jobs_succeeded_total") >= 1
+    found = jobs.get(job_id)
+    assert (found.state, found.attempt) == (JobState.SUCCEEDED, 1)
+    assert found.losses <= 1
+
+
+def test_a_worker_that_ends_while_work_comes_keeps_none_of_it(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    ids: list[str] = []
+    for _ in range(5):
+        worker = start_worker(slots=2).wait_started()
+        until(lambda: jobs.listeners() == 1, "it waits for work")
+        ids.append(jobs.put("hold", path=str(folder / f"a{len(ids)}")))
+        worker.signal(signal.SIGTERM)
+        for name in range(len(ids)):
+            (folder / f"a{name}.go").touch()
+        assert worker.wait() == 0
+        until(lambda: jobs.listeners() == 0, "the server knows that it is gone")
+
+    start_worker().wait_started()
+
+    for job_id in ids:
+        assert jobs.result(job_id) == "held"
+        assert jobs.get(job_id).losses == 0

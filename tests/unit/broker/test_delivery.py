@@ -38,7 +38,7 @@ def delivery(side: FakeSide, url: str = "redis://a") -> Delivery:
 
 
 async def ask(found: Delivery, *confirm: Words) -> Request:
-    request = Request(KEY, CALL, confirm=confirm)
+    request = Request(KEY, CALL, after=confirm)
     await found.deliver([request])
     return request
 

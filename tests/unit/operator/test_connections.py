@@ -171,7 +171,9 @@ class FakeTransport:
     async def command(self, *words: Value) -> Any:
         return self._answer()
 
-    async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
+    async def take(
+        self, source: str, target: str, timeout: timedelta, then: Call | None = None
+    ) -> tuple[bytes | None, Any]:
         raise NotImplementedError
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 
 from tests.unit.worker.children import FakeChild, PoolBench
@@ -28,20 +28,33 @@ QUEUE = QueueName("test", "q")
 
 
 class UnsteadyBroker(MemoryBroker):
-    """Writes exchanges down; ``away``: does nothing; ``mute``: does it, the reply is lost."""
+    """Writes exchanges down, those sent ahead apart.
+
+    away: does nothing; mute: does it, the reply is lost; after_ahead: called after each sent ahead
+    waits: how often a document was waited for
+    """
 
     def __init__(self, lease: timedelta = timedelta(seconds=12)) -> None:
         super().__init__(SystemClock(), QueueLimits(lease=lease))
         self.requests: list[ExchangeRequest] = []
+        self.ahead: list[ExchangeRequest] = []
+        self.waits = 0
+        self.after_ahead: Callable[[ExchangeRequest], Awaitable[None]] | None = None
         self.away = False
         self.mute = False
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
-        self.requests.append(request)
+        (self.requests if request.most_held is None else self.ahead).append(request)
         self._fail_if(self.away)
         reply = await super().exchange(queue, request)
+        if request.most_held is not None and self.after_ahead is not None:
+            await self.after_ahead(request)
         self._fail_if(self.mute)
         return reply
+
+    async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
+        self.waits += 1
+        return await super().wait_for_document(queue, timeout)
 
     def _fail_if(self, failing: bool) -> None:
         if failing:

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.worker.children import Make, PoolBench
 from tests.unit.worker.jobs import Source
 from tidework.worker.claims import Claims, Grant
-from tidework.worker.held import Mode
+from tidework.worker.held import JobSource, Mode
 
 
 @pytest.fixture
@@ -32,12 +32,16 @@ class Room:
     def __init__(self, free: int = 0, ahead: int = 0, most: int = 0) -> None:
         self.free = free
         self.beyond = (ahead, most or ahead)
+        self.taken: dict[JobSource, int] = {}
 
     def idle(self) -> int:
         return self.free
 
     def ahead(self) -> tuple[int, int]:
         return self.beyond
+
+    def running(self, source: JobSource) -> int:
+        return self.taken.get(source, 0)
 
 
 def claims_of(*rooms: Room, sources: int = 1) -> tuple[Claims, list[Source]]:
@@ -172,3 +176,20 @@ def test_a_job_that_waits_for_a_place_of_its_mode_keeps_its_queue_from_claiming(
     assert claims.reserve(source, ahead=False).want == 0
     source.shares = (0.0, 1.0)
     assert claims.reserve(source, ahead=False).want == 10, "it was lost, the others are not"
+
+
+async def test_room_for_what_is_sent_ahead_is_what_one_has_and_a_share_of_what_is_free() -> None:
+    slots = Room(free=5)
+    claims, (one, other) = claims_of(slots, sources=2)
+    slots.taken = {one: 3}
+    assert (claims.room_of(one), claims.room_of(other)) == (5, 2)
+
+    kept = claims.reserve(other, ahead=False)
+    assert claims.room_of(one) < 5, "what is being claimed for is not free"
+    claims.close(kept)
+
+
+async def test_nobody_sends_ahead_for_less_than_a_place() -> None:
+    claims, found = claims_of(Room(free=1), sources=2)
+
+    assert [claims.room_of(source) for source in found] == [0, 0]

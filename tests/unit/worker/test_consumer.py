@@ -159,7 +159,7 @@ async def test_short_jobs_are_claimed_ahead(bench: Bench) -> None:
 
     await bench.wait_sent(6)
 
-    assert bench.broker.requests[-1].want == 6
+    assert bench.broker.requests[-1].want == 5, "one came with the wait for work"
     assert len(bench.consumer.held) == 6
 
 

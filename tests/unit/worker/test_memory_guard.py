@@ -162,3 +162,22 @@ async def test_a_gauge_that_tells_nothing_ends_nobody(bench: Bench) -> None:
     await bench.guard._tick()
 
     assert bench.verdicts() == [None, None]
+
+
+async def test_it_rests_while_no_job_runs_and_is_woken_by_the_next(bench: Bench) -> None:
+    assert await bench.measure(100) <= 1.0
+    for child in bench.orders.children:
+        bench.finish(child, 1)
+    assert await bench.measure(100) == 4.0
+    assert await bench.measure(750, 400, 300) <= 1.0, "not where memory is scarce already"
+    await bench.measure(100)
+    woken = []
+    bench.guard.loop.nudge = lambda: woken.append(True)  # type: ignore[method-assign]
+
+    bench.pool.run()
+    assert not woken
+    bench.source.add("next")
+    bench.pool.run()
+
+    assert woken
+    assert await bench.measure(100) <= 1.0

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+
+LONG = 2.0
+"""Seconds from which on waits end together with others: up to one second early."""
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +76,7 @@ class Loop:
             return
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
-        late = loop.call_later(max(0.0, wait.total_seconds()), self._wake)
+        late = loop.call_at(_end_of(loop.time(), wait.total_seconds()), self._wake)
         try:
             await self._waiter
         finally:
@@ -82,3 +86,19 @@ class Loop:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+class _Grid:
+    """Whole seconds since the first long wait of this process: not those of other processes."""
+
+    start: float | None = None
+
+
+def _end_of(now: float, seconds: float) -> float:
+    """When a wait ends. Long ones end on the grid: a process that wakes up once for several of
+    its loops spends a fraction of what it would on each."""
+    if seconds < LONG:
+        return now + max(0.0, seconds)
+    if _Grid.start is None or now < _Grid.start:
+        _Grid.start = now
+    return _Grid.start + math.floor(now + seconds - _Grid.start)

@@ -234,6 +234,17 @@ class Broker(Producer, Protocol):
         queue and broker at a time. None when the time is up.
         """
 
+    async def wait_then_exchange(
+        self, queue: QueueName, timeout: timedelta, request: ExchangeRequest
+    ) -> tuple[bytes | None, ExchangeReply | None]:
+        """As ``wait_for_document``, with an exchange of the kind that has ``most_held`` behind it.
+
+        Both are sent at once; the server makes the exchange when the wait is over, also for want
+        of a document. So work starts a round trip earlier. No reply to it (or a BrokerError) says
+        nothing: it may have been made, or be made yet, and is to be sent by ``exchange`` until it
+        is answered.
+        """
+
     async def intake(
         self,
         queue: QueueName,

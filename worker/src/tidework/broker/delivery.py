@@ -57,7 +57,8 @@ class Request:
 
     key:     of ours, says which server it is for; None = any
     command: a script or a plain command
-    confirm: commands that follow it, which say whether it is as durable as ``durability`` asks
+    after: commands that follow it: those which say whether it is as durable as ``durability``
+             asks, or a script that is to be run at once after it
     place:   where it was sent last; not_at: where it need not be sent again
     replies: raw, to the command and those that follow, or else ``error``
     """
@@ -65,7 +66,7 @@ class Request:
     key: str | None
     command: Command
     durability: Durability = Durability.ASYNC
-    confirm: tuple[Words, ...] = ()
+    after: tuple[Command, ...] = ()
     place: Place = NOWHERE
     not_at: Place = NOWHERE
     replies: Sequence[Any] = ()
@@ -81,8 +82,8 @@ class Request:
             script, keys, argv = command
             command = ("EVAL", script.text, len(keys), *keys, *argv)
         if self.asking:
-            return [ASKING, command, *self.confirm]
-        return [command, *self.confirm]
+            return [ASKING, command, *self.after]
+        return [command, *self.after]
 
     @property
     def fault(self) -> Exception | None:
@@ -240,7 +241,7 @@ class Delivery:
         at = 0
         for request in requests:
             # ASKING's own reply says nothing.
-            end = at + request.asking + 1 + len(request.confirm)
+            end = at + request.asking + 1 + len(request.after)
             request.replies = replies[at + request.asking : end]
             at = end
         if any(map(is_role_lost, replies)):

@@ -98,6 +98,12 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
             state.intake.append(document)
             return document
 
+    async def wait_then_exchange(
+        self, queue: QueueName, timeout: timedelta, request: ExchangeRequest
+    ) -> tuple[bytes | None, ExchangeReply | None]:
+        document = await self.wait_for_document(queue, timeout)
+        return document, await self.exchange(queue, request)
+
     async def put_document(self, queue: QueueName, document: bytes) -> None:
         """What a foreign program does with LPUSH."""
         self._open(queue).inbox.append(document)
@@ -132,7 +138,8 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
         state = self._open(queue)
-        last, reply = state.replies.get(request.incarnation, (0, None))
+        kind = request.most_held is not None
+        last, reply = state.replies.get((request.incarnation, kind), (0, None))
         if request.sequence < last:
             state.counters["stale_requests"] += 1
             raise StaleRequestError(
@@ -154,15 +161,18 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
             state.reap(BATCH)
         may_claim = not state.is_cordoned(request.incarnation) and state.pause is None
         token = f"{request.incarnation}:{request.sequence}"
+        want = request.want if may_claim else 0
+        if request.most_held is not None:
+            want = min(want, request.most_held - state.leases_of(request.incarnation))
         claimed = tuple(
             ClaimedJob(e.id, token, e.attempt, e.deliveries, e.losses, e.releases, e.body)
-            for e in state.claim(request.want if may_claim else 0, token)
+            for e in state.claim(want, token)
         )
         if request.settlements:
             state.prune(BATCH)
         state.wake()
         reply = _reply(state, request.incarnation, claimed, refused)
-        state.replies[request.incarnation] = (request.sequence, reply)
+        state.replies[request.incarnation, kind] = (request.sequence, reply)
         state.seen[request.incarnation] = state.now
         await self._announce()
         return reply

@@ -39,7 +39,7 @@ class QueueStore:
         self.inbox: deque[bytes] = deque()
         self.intake: list[bytes] = []
         self.counters: Counter[str] = Counter()
-        self.replies: dict[str, tuple[int, ExchangeReply]] = {}
+        self.replies: dict[tuple[str, bool], tuple[int, ExchangeReply]] = {}
         self.presence: dict[str, Presence | None] = {}  # None: it has left
         self.seen: dict[str, int] = {}
         self.service_time: dict[str, float] = {}
@@ -122,6 +122,11 @@ class QueueStore:
         """Whether the worker gets no jobs for now."""
         return self.cordons.by_whom(incarnation, self.now) is not Cordon.NOBODY
 
+    def leases_of(self, incarnation: str) -> int:
+        """How many jobs the worker holds."""
+        running = self.in_state(JobState.RUNNING)
+        return sum(1 for entry in running if entry.worker == incarnation)
+
     def forget_absent(self, ttl: timedelta) -> None:
         """Forget workers that were not seen for ``ttl``, their last reply too."""
         oldest = self.now - ttl // _MS
@@ -129,7 +134,8 @@ class QueueStore:
             if at <= oldest:
                 del self.seen[name]
                 self.presence.pop(name, None)
-                self.replies.pop(name, None)
+                for kind in (False, True):
+                    self.replies.pop((name, kind), None)
                 self.cordons.note_person(name, self.now, cordons=False)
                 self.stack_requests.forget(name)
 

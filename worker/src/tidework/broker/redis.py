@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from tidework.broker.broker import (
     AcceptedDocument,
@@ -121,7 +122,17 @@ class RedisBroker(RedisLeading, RedisOnce, RedisReadouts):
 
     async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
         inbox, intake = queue_key(queue, "inbox"), queue_key(queue, "intake")
-        return await self.transport.take(inbox, intake, timeout)
+        document, _ = await self.transport.take(inbox, intake, timeout)
+        return document
+
+    async def wait_then_exchange(
+        self, queue: QueueName, timeout: timedelta, request: ExchangeRequest
+    ) -> tuple[bytes | None, ExchangeReply | None]:
+        inbox, intake = queue_key(queue, "inbox"), queue_key(queue, "intake")
+        rest, named = self._exchange_arguments(queue, request)
+        call = self._call("exchange", queue, rest, **named)
+        document, reply = await self.transport.take(inbox, intake, timeout, call)
+        return document, None if reply is None else _read_exchange(request, reply)
 
     async def intake(
         self,
@@ -148,6 +159,14 @@ class RedisBroker(RedisLeading, RedisOnce, RedisReadouts):
         return tuple(await self._run("stranded", queue, limit=limit))
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
+        # A claim that is lost with the primary is only claimed again; an outcome has to be safe.
+        send = self._write if request.settlements else self._run
+        rest, named = self._exchange_arguments(queue, request)
+        return _read_exchange(request, await send("exchange", queue, rest, **named))
+
+    def _exchange_arguments(
+        self, queue: QueueName, request: ExchangeRequest
+    ) -> tuple[list[Value], dict[str, Value]]:
         succeeded, settled = _sorted_by_end(request.settlements)
         rest: list[Value] = []
         for token, ids in succeeded.items():
@@ -156,32 +175,23 @@ class RedisBroker(RedisLeading, RedisOnce, RedisReadouts):
         for task, (count, seconds) in request.served.items():
             rest += (task, count, seconds * 1000)
         limits = self._limits_of(queue)
-        # A claim that is lost with the primary is only claimed again; an outcome has to be safe.
-        send = self._write if request.settlements else self._run
-        reply = await send(
-            "exchange",
-            queue,
-            rest,
-            incarnation=request.incarnation,
-            sequence=request.sequence,
-            want=request.want,
-            woken=int(request.woken),
-            lease_ms=limits.lease // _MS,
-            poison_cap=limits.poison_cap,
-            release_cap=limits.release_cap,
-            keep_succeeded_ms=limits.keep_succeeded // _MS,
-            keep_dead_ms=limits.keep_dead // _MS,
-            keep_count=limits.keep_count,
-            batch=BATCH,
-            succeeded=len(succeeded),
-            settled=len(settled) // 6,
-            served=len(request.served),
-        )
-        if reply[0] == b"stale":
-            raise StaleRequestError(
-                f"exchange {request.sequence} of {request.incarnation} came after {reply[1]}"
-            )
-        return read_exchange(reply, f"{request.incarnation}:{request.sequence}")
+        return rest, {
+            "incarnation": request.incarnation,
+            "sequence": request.sequence,
+            "want": request.want,
+            "woken": int(request.woken),
+            "lease_ms": limits.lease // _MS,
+            "poison_cap": limits.poison_cap,
+            "release_cap": limits.release_cap,
+            "keep_succeeded_ms": limits.keep_succeeded // _MS,
+            "keep_dead_ms": limits.keep_dead // _MS,
+            "keep_count": limits.keep_count,
+            "batch": BATCH,
+            "most_held": "" if request.most_held is None else request.most_held,
+            "succeeded": len(succeeded),
+            "settled": len(settled) // 6,
+            "served": len(request.served),
+        }
 
     async def renew(
         self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
@@ -254,6 +264,14 @@ class RedisBroker(RedisLeading, RedisOnce, RedisReadouts):
         return UpkeepReply(
             promoted, given_back, buried, jobs, read_wait(due), dead, limits.keep_count, dropped
         )
+
+
+def _read_exchange(request: ExchangeRequest, reply: Sequence[Any]) -> ExchangeReply:
+    if reply[0] == b"stale":
+        raise StaleRequestError(
+            f"exchange {request.sequence} of {request.incarnation} came after {reply[1]}"
+        )
+    return read_exchange(reply, f"{request.incarnation}:{request.sequence}")
 
 
 def _sorted_by_end(

@@ -46,8 +46,15 @@ class Transport(Protocol):
     async def command(self, *words: Value) -> Any:
         """One plain command. The first of its words that is a key of ours says where it goes."""
 
-    async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
-        """BLMOVE from the right of ``source`` to the right of ``target``."""
+    async def take(
+        self, source: str, target: str, timeout: timedelta, then: Call | None = None
+    ) -> tuple[bytes | None, Any]:
+        """BLMOVE from the right of ``source`` to the right of ``target``.
+
+        then: a script that the server runs as soon as the wait is over, without a round trip
+        between; its reply comes second. None in its place if it has no reply: it is to be sent by
+        itself then, and has to bear that it was run.
+        """
 
     async def close(self) -> None:
         """Give back all connections."""
@@ -79,7 +86,7 @@ class _Transport:
             return await self._delivery.ask(call.keys[0] if call.keys else None, call)
         request = _request(call)
         request.durability = durability
-        request.confirm = confirming(durability, self._durable_within)
+        request.after = confirming(durability, self._durable_within)
         await self._delivery.deliver([request])
         reply = reply_of(request)
         self._check_durable(request)
@@ -116,12 +123,17 @@ class _Transport:
         reply_of(request)
         return self._delivery.read(request)
 
-    async def take(self, source: str, target: str, timeout: timedelta) -> bytes | None:
+    async def take(
+        self, source: str, target: str, timeout: timedelta, then: Call | None = None
+    ) -> tuple[bytes | None, Any]:
         seconds = timeout.total_seconds()
         request = Request(source, ("BLMOVE", source, target, "RIGHT", "RIGHT", seconds))
+        if then is not None:
+            request.after = (then,)
         await self._delivery.deliver_blocked(request, seconds)
         found: bytes | None = reply_of(request)
-        return found
+        reply = None if then is None else request.replies[1]
+        return found, None if isinstance(reply, Exception) else reply
 
     async def close(self) -> None:
         await self._delivery.close()

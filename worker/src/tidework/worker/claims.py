@@ -27,6 +27,9 @@ class Places(Protocol):
     def ahead(self) -> tuple[int, int]:
         """Jobs that may be claimed beyond these, and how many could be if none were."""
 
+    def running(self, source: JobSource) -> int:
+        """Places that jobs of ``source`` have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -83,6 +86,11 @@ class Claims:
         kept = tuple(min(want, free) for free in idle)
         self._keep(kept, 1)
         return Grant(want, kept, due)
+
+    def room_of(self, source: JobSource) -> int:
+        """How many places jobs of ``source`` have, or would if the free ones were shared out."""
+        free = [count // len(self._turns) for count in self._free()]
+        return sum(p.running(source) for p in self._places) + _fitting(free, source)
 
     def note_unsettled(self, source: JobSource) -> None:
         """It has outcomes from now on, and is to settle once there is room."""

@@ -9,11 +9,9 @@ A job is held (and its lease renewed) from the reply that claimed it to the one 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from math import inf
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
@@ -31,13 +29,12 @@ from tidework.model.outcome import Outcome
 from tidework.worker.backoff import Backoff
 from tidework.worker.claims import Grant
 from tidework.worker.facts import WorkerFacts
-from tidework.worker.held import HeldJob, Mode, Verdict
+from tidework.worker.held import HeldJob, Verdict, unended
 from tidework.worker.journal import UNKNOWN_TASK, Journal
 from tidework.worker.outbox import Outbox
 from tidework.worker.slots import SlotPool
+from tidework.worker.waiting import Waiting
 
-WAIT_AHEAD = 0.5
-"""Seconds that a job claimed ahead may wait for a slot before it is given back."""
 MOST = 500
 """Jobs that one exchange settles or claims at most."""
 CORDONED_FOR = 1.0
@@ -64,6 +61,7 @@ class Consumer:
     cordoned: nothing is claimed for this worker for now, and it takes no markers from others
     paused:   nothing is claimed for anybody until somebody resumes the queue: a marker tells
     documents_seen: unvalidated documents lay in the queue at the last look
+    on_documents: called when that turns true
     """
 
     def __init__(
@@ -78,18 +76,20 @@ class Consumer:
     ) -> None:
         self.queue = queue
         self.index = index
-        self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Mode)
         self.held: dict[str, HeldJob] = {}
         self.starved = asyncio.Event()
         self.cordoned = False
         self.paused = False
         self.documents_seen = False
+        self.on_documents: Callable[[], None] = lambda: None
         self.draining = False
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
         self._facts = facts
         self._modes = facts.new_modes()
+        self._waiting = Waiting(self._modes)
+        self.lines = self._waiting.lines
         self._journal = journal
         self._clock = clock
         self._backoff = Backoff()
@@ -143,14 +143,11 @@ class Consumer:
 
     def on_renewed(self, reply: RenewReply, asked: Sequence[tuple[str, str]]) -> None:
         """The leases ``asked`` for were renewed; some were lost, some jobs are to be cancelled."""
-        self._note_due(reply.next_due)
-        self._note_cordon(cordoned=reply.draining)
-        self._note_pause(paused=reply.paused)
-        self.documents_seen |= reply.intake > 0
+        self._note_signs(reply)
         tokens = dict(asked)
-        for job in self._unended(reply.lost, tokens):
+        for job in unended(self.held, reply.lost, tokens):
             self._let_go(job)
-        for job in self._unended(reply.cancel, tokens):
+        for job in unended(self.held, reply.cancel, tokens):
             if self._withdraw(job, Verdict.CANCELLED):
                 self.settle(job, Outcome.cancelled(), None)
         self.loop.nudge()
@@ -159,10 +156,7 @@ class Consumer:
         """Claim no more and give back what has not started."""
         self.draining = True
         self.starved.clear()
-        unstarted = [job for line in self.lines for job in line]
-        for line in self.lines:
-            line.clear()
-        self.take_back(unstarted)
+        self.take_back(self._waiting.clear())
         self.loop.nudge()
 
     def settle(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
@@ -190,8 +184,7 @@ class Consumer:
                 self.settle(job, Outcome.release(), None)
             self._outbox.hurry()
         else:
-            for job in reversed(jobs):
-                self.lines[job.mode].appendleft(job)
+            self._waiting.put_back(jobs)
             self.loop.nudge()
 
     def leases(self) -> list[tuple[str, str]]:
@@ -213,7 +206,7 @@ class Consumer:
     async def _tick(self) -> timedelta:
         now = self._clock.monotonic()
         if self._under_way is None:
-            self._give_up_waiting(now)
+            self._give_up(self._waiting.take_late(now))
             self._under_way = self._compose(now)
             if self._under_way is None:
                 return self._rest(now)
@@ -281,6 +274,33 @@ class Consumer:
         self._pool.claims.close(sent.grant)
         sent.grant = _NOTHING
 
+    def compose_ahead(self) -> ExchangeRequest | None:
+        """The next exchange that is sent ahead of work, see ahead.py. None: not now."""
+        room = self._pool.claims.room_of(self)
+        if self.draining or self.cordoned or self.paused or not room:
+            return None
+        self._sequence += 1
+        return ExchangeRequest(
+            self._facts.incarnation, self._sequence, min(MOST, room), woken=True, most_held=room
+        )
+
+    def take_in_ahead(self, reply: ExchangeReply) -> None:
+        """It was answered. Replies to later exchanges may have come before."""
+        due_at = self._due_at
+        self._note_signs(reply)
+        self._due_at = min((at for at in (due_at, self._due_at) if at is not None), default=None)
+        if self._due_at is not None:
+            self.loop.nudge()
+        for claimed in reply.claimed:
+            self._hold(claimed)
+        self._pool.run()
+        # Others may have taken the places meanwhile: whoever has one is to have the job.
+        surplus = self._waiting.take_of(reply.claimed)
+        self._give_up(surplus)
+        if reply.backlog or surplus:
+            self.starved.clear()
+            self.on_work()
+
     def _take_in(self, request: ExchangeRequest, reply: ExchangeReply) -> None:
         refused = set(reply.refused)
         for settled in request.settlements:
@@ -291,15 +311,12 @@ class Consumer:
             if settled.id in refused:
                 task = UNKNOWN_TASK if job is None else job.task
                 self._journal.note_lease_lost(settled.id, task)
-        self._note_due(reply.next_due)
-        self.documents_seen |= reply.intake > 0
         self._work = reply.backlog > 0
         if len(reply.claimed) < request.want:
             self.starved.set()
         else:
             self.starved.clear()
-        self._note_cordon(cordoned=reply.draining)
-        self._note_pause(paused=reply.paused)
+        self._note_signs(reply)
         for claimed in reply.claimed:
             self._hold(claimed)
         self._pool.run()
@@ -323,34 +340,29 @@ class Consumer:
         if self.draining:
             self.take_back([job])
         else:
-            self.lines[job.mode].append(job)
+            self._waiting.add(job)
 
-    def _give_up_waiting(self, now: float) -> None:
-        """Release what waited too long: the jobs before it are slower than they were."""
-        for line in self.lines:
-            if not line or line[0].claimed_at + WAIT_AHEAD > now:
-                continue
-            for job in [job for job in line if self._gives_up_at(job) <= now]:
-                line.remove(job)
-                self.settle(job, Outcome.release(self._modes.delay_of(job.claimed)), None)
-                self._outbox.hurry()
-
-    def _gives_up_at(self, job: HeldJob) -> float:
-        return inf if self._modes.keeps(job.claimed) else job.claimed_at + WAIT_AHEAD
+    def _give_up(self, jobs: Sequence[HeldJob]) -> None:
+        """Release these: nobody here has a place for them."""
+        for job in jobs:
+            self.settle(job, Outcome.release(self._modes.delay_of(job.claimed)), None)
+            self._outbox.hurry()
 
     def _rest(self, now: float) -> timedelta:
         """How long nothing has to be done, unless something happens."""
-        times = [now + 3600.0]
-        if (at := self._outbox.due_at()) is not None:
-            times.append(at)
-        # The first of a line has waited longest, of those that are not kept.
-        waits = [map(self._gives_up_at, line) for line in self.lines]
-        times += [next((at for at in line if at < inf), inf) for line in waits]
-        if self._due_at is not None:
-            times.append(self._due_at)
         if self._woken:
-            times.append(now)
-        return timedelta(seconds=max(0.0, min(times) - now))
+            return timedelta(0)
+        times = [now + 3600.0, self._waiting.late_at(), self._outbox.due_at(), self._due_at]
+        return timedelta(seconds=max(0.0, min(at for at in times if at is not None) - now))
+
+    def _note_signs(self, reply: ExchangeReply | RenewReply) -> None:
+        """What every reply tells of the queue."""
+        self._note_due(reply.next_due)
+        if reply.intake and not self.documents_seen:
+            self.documents_seen = True
+            self.on_documents()
+        self._note_cordon(cordoned=reply.draining)
+        self._note_pause(paused=reply.paused)
 
     def _note_due(self, wait: timedelta | None) -> None:
         if wait is None:
@@ -377,14 +389,6 @@ class Consumer:
             self._work = False
         self.paused = paused
 
-    def _unended(self, ids: Sequence[str], tokens: Mapping[str, str]) -> list[HeldJob]:
-        """Held jobs of these ids whose outcome is open: an exchange tells of the others.
-
-        tokens: id -> lease token that was asked about; since then we may have claimed it anew
-        """
-        found = [self.held[job_id] for job_id in ids if job_id in self.held]
-        return [job for job in found if job.outcome is None and job.claimed.token == tokens[job.id]]
-
     def _let_go(self, job: HeldJob) -> None:
         """Its lease is lost: the job is not ours to run."""
         self._journal.note_lease_lost(job.id, job.task)
@@ -393,7 +397,4 @@ class Consumer:
 
     def _withdraw(self, job: HeldJob, verdict: Verdict) -> bool:
         """Keep the job from running (on). True if it had not started."""
-        if job in self.lines[job.mode]:
-            self.lines[job.mode].remove(job)
-            return True
-        return self._pool.stop_job(job, verdict)
+        return self._waiting.remove(job) or self._pool.stop_job(job, verdict)

@@ -134,6 +134,11 @@ class Dispatch:
         """Of Places."""
         return len(self._idle)
 
+    def running(self, source: JobSource) -> int:
+        """Of Places."""
+        links = [slot.link for slot in self._slots if slot.link is not None and slot.link.jobs]
+        return sum(1 for link in links if link.first.source is source)
+
     def ahead(self) -> tuple[int, int]:
         """Of Places."""
         per_slot = self._times.ahead_per_slot()

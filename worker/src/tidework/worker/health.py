@@ -19,7 +19,7 @@ TURN_WITHIN = 10.0
 """Seconds in which the loop has to turn."""
 REAP_WITHIN = 5.0
 """Seconds in which a killed child has to be gone."""
-
+_EVERY, _WHILE_UNREAPED = timedelta(seconds=4), timedelta(seconds=1)
 
 MOST_OF_STACKS = 16_384
 """Bytes that are logged of a supervisor that is stuck."""
@@ -46,7 +46,7 @@ class WorkerHealth:
         self._turned_at = self._clock.monotonic()
         self._stuck_told = False
         self._unreaped_since = self._pool.unreaped_since()
-        return timedelta(seconds=1)
+        return _EVERY if self._unreaped_since is None else _WHILE_UNREAPED
 
     def livez(self) -> str:
         """Of Health."""

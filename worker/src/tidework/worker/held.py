@@ -7,7 +7,7 @@ yet settled. It leaves only when an exchange has settled it, or when its lease i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Protocol
@@ -113,3 +113,14 @@ class HeldJob:
     def task(self) -> str:
         """Its task's name."""
         return self.spec.name
+
+
+def unended(
+    held: Mapping[str, HeldJob], ids: Sequence[str], tokens: Mapping[str, str]
+) -> list[HeldJob]:
+    """Held jobs of these ids whose outcome is open: an exchange tells of the others.
+
+    tokens: id -> lease token that was asked about; since then we may have claimed it anew
+    """
+    found = [held[job_id] for job_id in ids if job_id in held]
+    return [job for job in found if job.outcome is None and job.claimed.token == tokens[job.id]]

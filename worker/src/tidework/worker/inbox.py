@@ -1,13 +1,15 @@
 """The inbox of one queue: documents that any program may have put there become jobs.
 
 While the consumer is starved, one blocked command waits for a document or for the marker that
-says that there is work. While it is not, documents are looked for once in a while. Whatever does
-not validate becomes a dead letter with the reason; a document is removed only together with
-that. What a dead worker left half-way is found by sweeps: seen twice, it is nobody's.
+says that there is work, with an exchange behind it (ahead.py). While it is not, documents are
+looked for once in a while. Whatever does not validate becomes a dead letter with the reason; a
+document is removed only together with that. What a dead worker left half-way is found by sweeps:
+seen twice, it is nobody's.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
@@ -19,6 +21,7 @@ from tidework.loop import Loop
 from tidework.model.identity import new_job_id
 from tidework.model.job import NewerEnvelopeError, decode_job, decode_newer_job
 from tidework.model.outcome import JobError
+from tidework.worker.ahead import Ahead
 from tidework.worker.backoff import Backoff
 from tidework.worker.consumer import Consumer
 from tidework.worker.journal import Journal
@@ -40,16 +43,20 @@ class Inbox:
         self._broker = broker
         self._journal = journal
         self._clock = clock
+        self._ahead = Ahead(consumer, broker, journal, clock, lease)
         self._patience = lease / 3
-        self._every = min(timedelta(seconds=1), self._patience)
+        self._often = min(timedelta(seconds=1), self._patience)
+        self._seldom = False
         self._backoffs = (Backoff(), Backoff())
         self._seen: frozenset[bytes] = frozenset()
         self._sweep_at = 0.0
         self.watch = Loop(f"inbox of {consumer.queue}", self._watch)
         self.sweep = Loop(f"sweep of {consumer.queue}", self._sweep)
+        consumer.on_documents = self._on_documents
 
     async def _watch(self) -> timedelta:
-        await self._consumer.starved.wait()
+        if not self._ahead.is_unanswered:
+            await self._consumer.starved.wait()
         failures = self._backoffs[0].failures
         wait = await self._tolerate(0, self._wait)
         if self._backoffs[0].failures > failures:
@@ -58,12 +65,25 @@ class Inbox:
         return wait
 
     async def _wait(self) -> timedelta:
-        document = await self._broker.wait_for_document(self._consumer.queue, self._patience)
-        if document is None or document == MARKER:
+        await self._ahead.close()
+        if not self._consumer.starved.is_set():
+            return timedelta(0)
+        document, exchanged = await self._ahead.wait(self._patience)
+        if document is not None and document != MARKER:
+            await self._take((document,))
+        elif not exchanged:
             # Without a document too: a marker may have died with another worker.
             self._consumer.on_work(woken=document is not None)
-        else:
-            await self._take((document,))
+        return timedelta(0)
+
+    async def end(self) -> None:
+        """Once nothing is waited for any more: find out what was claimed in the last moment."""
+        while self._ahead.is_unanswered:
+            wait = await self._tolerate(0, self._close)
+            await asyncio.sleep(wait.total_seconds())
+
+    async def _close(self) -> timedelta:
+        await self._ahead.close(claims=False)
         return timedelta(0)
 
     async def _sweep(self) -> timedelta:
@@ -80,7 +100,13 @@ class Inbox:
             lying = await self._broker.stranded(consumer.queue, BATCH)
             await self._take(tuple(raw for raw in lying if raw in self._seen))
             self._seen = frozenset(lying)
-        return self._every
+        self._seldom = not consumer.documents_seen
+        return self._patience if self._seldom else self._often
+
+    def _on_documents(self) -> None:
+        if self._seldom:
+            self._seldom = False
+            self.sweep.nudge()
 
     async def _tolerate(self, which: int, step: Callable[[], Awaitable[timedelta]]) -> timedelta:
         """Redis may be away or full: documents stay where they are, the step is done again."""

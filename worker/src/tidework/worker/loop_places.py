@@ -84,6 +84,11 @@ class LoopPlaces:
         """Of Places."""
         return max(0, self.count - self._jobs()) if self._takes_jobs(self.slot.link) else 0
 
+    def running(self, source: JobSource) -> int:
+        """Of Places."""
+        jobs = [job for link in self.links() for job in link.jobs.values()]
+        return min(self.count, sum(1 for job in jobs if job.source is source))
+
     def ahead(self) -> tuple[int, int]:
         """Of Places."""
         if not self._takes_jobs(self.slot.link):

@@ -3,7 +3,7 @@
 Whether a job is to blame is told by growth: the child that is ended has lost its jobs if no other
 grew more of late. One that was only large gives them back, uncounted.
 A look costs a read of one small file. The less is free, the more often, so that a job which takes
-1 GiB a second is met in time; what it costs is bounded.
+1 GiB a second is met in time; what it costs is bounded. While no job runs it rests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCARCE = 0.7
 """Share of the limit from which the sizes of children are written down."""
 _RATE = 1024 * MIB
 """Bytes a second that a job may take and still be met in time."""
-_OFTEN, _SELDOM = 0.05, 1.0
+_OFTEN, _SELDOM, _AT_REST = 0.05, 1.0, 4.0
 _COST, _COST_WHEN_SCARCE = 0.002, 0.1
 """Share of a core for looks; scarce: and jobs run."""
 
@@ -58,7 +58,10 @@ class MemoryGuard:
         headroom = max(0.0, self._most - used) / _RATE
         is_urgent = used >= self._scarce and any(link.jobs for link in self._pool.links())
         pause = spent / (_COST_WHEN_SCARCE if is_urgent else _COST)
-        return timedelta(seconds=min(max(_OFTEN, headroom, pause), _SELDOM))
+        seconds = min(max(_OFTEN, headroom, pause), _SELDOM)
+        if used < self._scarce and self._pool.rest_until_job(self.loop):
+            seconds = _AT_REST
+        return timedelta(seconds=seconds)
 
     def _act(self, used: int, now: float) -> None:
         links = [link for link in self._pool.links() if link.pid is not None]

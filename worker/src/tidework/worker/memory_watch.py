@@ -1,4 +1,4 @@
-"""Memory watch: looks at what children that work hold, about once a second.
+"""Memory watch: looks at what children that work hold, about once a second; every 4 s at rest.
 
 That is their PSS, and the processes that ended below them and were not reaped: a child adopts
 what its jobs leave behind, and cannot tell it from processes that a job means to wait for.
@@ -16,7 +16,7 @@ from tidework.worker.memory import pss_bytes
 from tidework.worker.process import unreaped_children
 from tidework.worker.slots import SlotPool
 
-EVERY = 1.0
+EVERY, AT_REST = 1.0, 4.0
 _SHARE = 0.01
 
 
@@ -42,4 +42,5 @@ class MemoryWatch:
         self._looked = looked
         self._pool.recycle_idle()
         spent = self._clock.monotonic() - began
-        return timedelta(seconds=max(EVERY, spent / _SHARE))
+        every = EVERY if any(link.jobs for link in self._pool.links()) else AT_REST
+        return timedelta(seconds=max(every, spent / _SHARE))

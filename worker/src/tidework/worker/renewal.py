@@ -44,7 +44,11 @@ class Renewal:
     async def _tick(self) -> timedelta:
         # Each on its own: trouble with one queue must not cost the leases of the others.
         async with asyncio.TaskGroup() as group:
-            renewing = [group.create_task(self._renew(*found)) for found in self._consumers]
+            renewing = [
+                group.create_task(self._renew(consumer, journal))
+                for consumer, journal in self._consumers
+                if consumer.held
+            ]
         if not all(task.result() for task in renewing):
             return self._backoff.next()
         self._backoff.reset()

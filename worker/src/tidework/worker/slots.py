@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from tidework.clock import Clock
+from tidework.loop import Loop
 from tidework.model.outcome import Outcome
 from tidework.worker import frames, process
 from tidework.worker.child_link import ChildLink
@@ -90,6 +91,7 @@ class SlotPool:
         self._ordered: set[int] = set()
         self._to_order: deque[Slot] = deque()
         self._keys = 0
+        self._at_rest: list[Loop] = []
         self._open = False
         self._gone = asyncio.Event()
 
@@ -103,6 +105,18 @@ class SlotPool:
         self.dispatch.run()
         if self.loops.count:
             self.loops.run()
+        if self._at_rest and self.busy:
+            for loop in self._at_rest:
+                loop.nudge()
+            self._at_rest.clear()
+
+    def rest_until_job(self, loop: Loop) -> bool:
+        """False if a job is in a child. Else ``loop`` is nudged when the next one comes."""
+        if self.busy:
+            return False
+        if loop not in self._at_rest:
+            self._at_rest.append(loop)
+        return True
 
     def open(self) -> None:
         """The template is ready: give every slot a child."""

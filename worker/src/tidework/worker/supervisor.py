@@ -254,6 +254,8 @@ class Supervisor:
             # A marker may have been taken from the inbox in the last moment: say so, that the
             # exchange puts it back for others.
             consumer.on_work(woken=True)
+        # So may a job.
+        await self._wait_all([inbox.end() for inbox in self._inboxes], SETTLE_PATIENCE)
         grace = self._settings.grace.total_seconds()
         if not await self._wait_all([c.wait_quiet() for c in self._consumers], grace):
             self.pool.kill_running(Verdict.HANDED_BACK)

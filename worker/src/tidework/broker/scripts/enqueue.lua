@@ -49,6 +49,7 @@ end
 send('HSET', K.jobs, bodies)
 send('ZADD', K.ready, ready)
 count('enqueued', n / 2)
+if n > 0 then ready_left = n / 2 end -- at least: enough for wake()
 wake()
 flush()
 return {'ok', answers}

@@ -1,7 +1,9 @@
 -- Settles outcomes and claims jobs in one step. A resend of the last sequence gets the same reply.
+-- One that was sent ahead, behind a wait for work, names `most_held` (else ''): it claims only as
+-- far as the worker holds no more leases than that, and its sequences are remembered apart.
 -- flags: allow-oom
 -- keys: replies seen services jobs draining
--- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch succeeded settled served ...
+-- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch most_held succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
 --       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
 -- uses: now reads writes record waiting documents unique index history finish guard due prune oldest
@@ -11,6 +13,7 @@
 local CAPPED_RELEASE_DELAY_MS = 5000
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
+local SEEN_EVERY = 16
 local sequence = tonumber(A.sequence)
 local lease_ms = tonumber(A.lease_ms)
 
@@ -19,7 +22,7 @@ local token_of_claim = A.incarnation .. ':' .. A.sequence
 local claimed, claimed_ids, refused = {}, {}, {}
 
 local function reply()
-  return {'ok', next_due(), redis.call('ZCARD', K.ready), documents(), refused, claimed,
+  return {'ok', next_due(), count_ready(), documents(), refused, claimed,
     draining and 1 or 0, is_paused() and 1 or 0}
 end
 
@@ -39,18 +42,19 @@ local function reply_again(ids)
   return reply()
 end
 
+-- Of both kinds the last sequence and the ids it claimed, then the ids the first kind was refused.
+local AT = A.most_held == '' and 1 or 4
 local last_reply = redis.call('HGET', K.replies, A.incarnation)
-if last_reply then
-  local last, ids, refused_then = unpack(cmsgpack.unpack(last_reply))
-  if sequence == last then
-    refused = refused_then
-    return reply_again(ids)
-  end
-  if sequence < last then
-    count('stale_requests')
-    flush()
-    return {'stale', last}
-  end
+local replied = last_reply and cmsgpack.unpack(last_reply) or {0, {}, {}, 0, {}}
+local last = replied[AT] or 0
+if sequence == last then
+  if AT == 1 then refused = replied[3] end
+  return reply_again(replied[AT + 1])
+end
+if sequence < last then
+  count('stale_requests')
+  flush()
+  return {'stale', last}
 end
 
 local function release(id, r, delay_ms)
@@ -191,6 +195,7 @@ local function claim(ids, scores)
   end
   send('HSET', K.records, records)
   send('ZADD', K.leases, leases)
+  if n > 0 then note_leases(now + lease_ms) end
   count('claimed', n)
   count_leases(A.incarnation, n)
 end
@@ -223,16 +228,25 @@ local function is_of_one_priority()
   return first[2] and math.floor(first[2] / BY_PRIORITY) == math.floor(last[2] / BY_PRIORITY)
 end
 
+local function wanted()
+  local want = tonumber(A.want)
+  if A.most_held == '' then return want end
+  flush()
+  local held = tonumber(redis.call('HGET', K.holders, A.incarnation)) or 0
+  return math.min(want, tonumber(A.most_held) - held)
+end
+
 local function claim_up_to(want)
-  if want <= 0 then return end
+  if want <= 0 or count_ready() == 0 then return end
   flush()
   local scores = {}
-  if is_of_one_priority() then
+  if ready_left == 1 or is_of_one_priority() then
     local popped = redis.call('ZPOPMIN', K.ready, want)
     for i = 1, #popped, 2 do claimed_ids[#claimed_ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
   else
     claimed_ids, scores = pick(want)
   end
+  ready_left = ready_left - #claimed_ids
   claim(claimed_ids, scores)
 end
 
@@ -274,12 +288,17 @@ settle_all()
 local batch = tonumber(A.batch)
 promote(batch)
 if may_reap then reap(batch, tonumber(A.poison_cap)) end
-claim_up_to((draining or is_paused()) and 0 or tonumber(A.want))
+claim_up_to((draining or is_paused()) and 0 or wanted())
 if A.succeeded ~= '0' or A.settled ~= '0' then
   prune(batch, tonumber(A.keep_succeeded_ms), tonumber(A.keep_dead_ms), tonumber(A.keep_count))
 end
 wake()
-redis.call('HSET', K.replies, A.incarnation, cmsgpack.pack({sequence, claimed_ids, refused}))
--- The reply is forgotten with the worker (absent.lua), also if it never beat.
-redis.call('ZADD', K.seen, text(now), A.incarnation)
+replied[AT], replied[AT + 1] = sequence, claimed_ids
+if AT == 1 then replied[3] = refused end
+redis.call('HSET', K.replies, A.incarnation, cmsgpack.pack(replied))
+-- The reply is forgotten with the worker (absent.lua), also if it never beat. There is an exchange
+-- every few seconds, and nobody is forgotten within minutes.
+if not last_reply or sequence % SEEN_EVERY == 0 then
+  redis.call('ZADD', K.seen, text(now), A.incarnation)
+end
 return reply()

@@ -12,6 +12,7 @@ local function cancel(id)
   end
   if r.state ~= WAITING then return 'finished' end
   take_out(K.ready, id)
+  ready_left = nil
   unschedule(id)
   finish(id, r, CANCELLED, '')
   return 'cancelled'

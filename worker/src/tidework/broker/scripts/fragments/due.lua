@@ -13,8 +13,26 @@ local function promote(limit)
   return #due / 2
 end
 
+local first_expiry -- nil: not known, false: none
+
+local function earliest_expiry()
+  if first_expiry == nil then
+    flush()
+    local first = redis.call('ZRANGE', K.leases, 0, 0, 'WITHSCORES')
+    first_expiry = tonumber(first[2]) or false
+  end
+  return first_expiry or nil
+end
+
+-- Leases were given that run out then.
+local function note_leases(expiry)
+  if first_expiry ~= nil then first_expiry = math.min(first_expiry or expiry, expiry) end
+end
+
 local function reap(limit, poison_cap)
-  flush()
+  local first = earliest_expiry()
+  if not first or first > now then return 0, 0 end
+  first_expiry = nil
   local given_back, buried = 0, 0
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.leases, '-inf', now, 'LIMIT', 0, limit)) do
     local r = load(id)
@@ -41,8 +59,7 @@ end
 -- ms until the next due job or expiry, -1 if nothing is known.
 local function next_due()
   local at = earliest_due()
-  local first = redis.call('ZRANGE', K.leases, 0, 0, 'WITHSCORES')
-  local expiry = tonumber(first[2])
+  local expiry = earliest_expiry()
   if expiry then
     expiry = math.max(expiry, reaping_held_until())
     if not at or expiry < at then at = expiry end

@@ -13,6 +13,8 @@ local function shift_leases(back)
   end
 end
 
+local held_until -- nil: not known
+
 local function stamp(lease_ms)
   local found = redis.call('HMGET', K.guard, 'seen', 'hold', 'run')
   local seen, hold = tonumber(found[1]), tonumber(found[2]) or 0
@@ -27,9 +29,11 @@ local function stamp(lease_ms)
     end
     redis.call('HSET', K.guard, 'seen', now, 'hold', hold, 'run', run)
   end
+  held_until = hold
   return now >= hold
 end
 
 local function reaping_held_until()
-  return tonumber(redis.call('HGET', K.guard, 'hold')) or 0
+  held_until = held_until or tonumber(redis.call('HGET', K.guard, 'hold')) or 0
+  return held_until
 end

@@ -1,8 +1,10 @@
 -- keys: inbox meta
 -- Putting jobs where they wait, and waking one worker that blocks on the inbox.
 local new_earliest = false
+local ready_left -- how many jobs are ready; nil: not known
 
 local function make_ready(id, priority, available)
+  ready_left = nil
   place(K.ready, priority * BY_PRIORITY + available, id)
 end
 
@@ -34,10 +36,18 @@ local function is_paused()
   return paused
 end
 
+local function count_ready()
+  if ready_left == nil then
+    flush()
+    ready_left = redis.call('ZCARD', K.ready)
+  end
+  return ready_left
+end
+
 -- While the queue is paused nobody is woken for work that nobody may claim.
 local function wake()
   flush()
-  if (new_earliest or redis.call('EXISTS', K.ready) == 1) and redis.call('EXISTS', K.inbox) == 0
+  if (new_earliest or count_ready() > 0) and redis.call('EXISTS', K.inbox) == 0
       and not is_paused() then
     redis.call('LPUSH', K.inbox, '!')
   end

@@ -1,0 +1,63 @@
+"""The one loop: when it ticks."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from tidework import loop as loop_module
+from tidework.loop import LONG, Loop, _end_of
+
+
+@pytest.fixture(autouse=True)
+def fresh_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module._Grid, "start", None)
+
+
+def test_short_waits_last_as_long_as_asked() -> None:
+    assert _end_of(100.25, LONG - 0.01) == 100.25 + LONG - 0.01
+    assert _end_of(100.25, -1) == 100.25
+
+
+def test_long_waits_of_a_process_end_together() -> None:
+    first = _end_of(100.25, 4)
+    assert first == 104.25
+    assert {_end_of(100.25 + late, 4) for late in (0.0, 0.3, 0.999)} == {first}
+    assert _end_of(104.25, 4) == 108.25
+    assert _end_of(104.3, 10) == 114.25
+
+
+def test_a_long_wait_is_never_longer_and_at_most_a_second_shorter() -> None:
+    _end_of(100.25, 4)
+    for tenths in range(200):
+        now = 100.25 + tenths / 10
+        assert now + 4 >= _end_of(now, 4) > now + 3
+
+
+def test_a_clock_of_another_life_is_no_trouble() -> None:
+    _end_of(1_000_000.0, 4)
+    assert _end_of(5.0, 4) == 9.0
+
+
+async def test_a_nudge_ends_a_long_wait() -> None:
+    ticks = 0
+
+    async def tick() -> timedelta:
+        nonlocal ticks
+        ticks += 1
+        if ticks == 3:
+            found.stop()
+        return timedelta(hours=1)
+
+    found = Loop("test", tick)
+    running = asyncio.create_task(found.run())
+    for count in (1, 2):
+        async with asyncio.timeout(10):
+            while ticks < count:
+                await asyncio.sleep(0)
+        found.nudge()
+    async with asyncio.timeout(10):
+        await running
+    assert ticks == 3
