@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,12 @@ def workers(redis_url: str, namespace: str, folder: Path) -> Iterator[StartWorke
         *,
         stdin: int = subprocess.DEVNULL,
         stdout: int | None = None,
+        pass_fds: Sequence[int] = (),
         **settings: Any,
     ) -> WorkerProcess:
         given = {"redis_url": redis_url, "namespace": namespace, **settings}
         log = folder / f"worker-{len(started)}.log"
-        started.append(WorkerProcess(app, log, given, stdin, stdout=stdout))
+        started.append(WorkerProcess(app, log, given, stdin, stdout=stdout, pass_fds=pass_fds))
         return started[-1]
 
     yield start

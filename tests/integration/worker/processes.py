@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,6 +69,7 @@ class WorkerProcess:
         stdin: int = subprocess.DEVNULL,
         folder: Path = APPS,
         stdout: int | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         self._log = log
         given = {
@@ -95,6 +96,7 @@ class WorkerProcess:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
+                pass_fds=pass_fds,
             )
         self.pid = self.process.pid
         self._seen: set[int] = set()

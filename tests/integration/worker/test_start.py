@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,3 +130,41 @@ def test_one_id_is_found_in_every_line_about_a_job(start_worker: StartWorker, jo
 
     until(lambda: len(told()) == 2, "both attempts are told of")
     assert told() == [("job failed, it will run again", 1), ("job buried", 2)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every template starts afresh")
+def test_the_first_template_is_a_fork_of_the_worker_and_has_nothing_of_it(
+    start_worker: StartWorker, jobs: Jobs
+) -> None:
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    worker = start_worker(pass_fds=(writing,)).wait_started()
+    os.close(writing)
+    first = worker.template()
+
+    assert command_of(first) == command_of(worker.pid)
+    assert os.getsid(first) == first
+    inputs, ours = open_files(first), open_files(worker.pid)
+    shared = {name for name in inputs & ours if not name.startswith(("/", "socket:"))}
+    assert shared <= {"/memfd:stacks (deleted)"}
+    assert shared_memory_mib(worker.pid) > 5, "what both imported lies in memory once"
+
+    os.kill(first, signal.SIGKILL)
+
+    until(lambda: worker.template() != first, "another one")
+    assert "tidework.worker.template" in command_of(worker.template())
+    assert jobs.result(jobs.put("whoami"))
+    os.close(reading)
+
+
+def open_files(pid: int) -> set[str]:
+    return {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def shared_memory_mib(pid: int) -> float:
+    rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(row.split()[1]) / 1024 for row in rows if row.startswith("Shared_Dirty:"))

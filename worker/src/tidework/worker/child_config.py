@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Self
 
 from tidework.logs import configure_logs
 from tidework.model.identity import QueueName
-from tidework.settings import LogFormat, LogLevel
+from tidework.settings import LogFormat, LogLevel, WorkerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,18 @@ class ChildConfig:
     queues: tuple[str, ...]
     log_format: LogFormat
     log_level: LogLevel
+
+    @classmethod
+    def of(cls, settings: WorkerSettings) -> Self:
+        """What a worker's settings say."""
+        return cls(
+            app=settings.app,
+            worker=settings.worker_name,
+            namespace=settings.namespace,
+            queues=settings.queue,
+            log_format=settings.log_format,
+            log_level=settings.log_level,
+        )
 
     def to_json(self) -> str:
         """For the command line of a fresh child."""

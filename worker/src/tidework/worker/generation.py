@@ -11,6 +11,7 @@ from typing import Protocol
 
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.template_link import Hello, TemplateLink
+from tidework.worker.template_process import TemplateProcess
 
 
 class GenerationEvents(Protocol):
@@ -42,8 +43,10 @@ class Generation:
     failure: why the application does not import, '' if it does
     """
 
-    def __init__(self, config: ChildConfig, events: GenerationEvents) -> None:
-        self.link = TemplateLink(config, self)
+    def __init__(
+        self, config: ChildConfig, events: GenerationEvents, first: TemplateProcess | None = None
+    ) -> None:
+        self.link = TemplateLink(config, self, first)
         self.ordered: set[int] = set()
         self.keys: dict[int, int] = {}
         self.files: dict[int, int] = {}

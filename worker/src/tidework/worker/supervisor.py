@@ -49,6 +49,7 @@ from tidework.worker.signals import StopRequest, handled
 from tidework.worker.slots import SlotPool
 from tidework.worker.stack_reports import StackReports
 from tidework.worker.template_keeper import TemplateKeeper
+from tidework.worker.template_process import TemplateProcess
 from tidework.worker.version import version
 
 SETTLE_PATIENCE = 5.0
@@ -66,6 +67,7 @@ class Supervisor:
 
     adopt: reap every child of this process and kill those that were not started here: only for
            a process that is nothing but a worker
+    first: a template that runs already
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Supervisor:
         clock: Clock | None = None,
         *,
         adopt: bool = False,
+        first: TemplateProcess | None = None,
     ) -> None:
         self.incarnation = new_incarnation(settings.worker_name)
         self.stop = StopRequest()
@@ -86,7 +89,7 @@ class Supervisor:
         self.numbers = WorkerNumbers(
             version(), settings.slots + settings.async_slots, lambda: self.pool.busy
         )
-        self._keeper = TemplateKeeper(_child_config(settings))
+        self._keeper = TemplateKeeper(ChildConfig.of(settings), first)
         self._orphans = Orphans(self._is_ours, self._on_fallen) if adopt else None
         self.pool = SlotPool(
             settings.slots,
@@ -324,17 +327,6 @@ class Supervisor:
 
     def _on_fallen(self, pid: int, code: int | None) -> None:
         self.pool.on_child_ended(pid, code)
-
-
-def _child_config(settings: WorkerSettings) -> ChildConfig:
-    return ChildConfig(
-        app=settings.app,
-        worker=settings.worker_name,
-        namespace=settings.namespace,
-        queues=settings.queue,
-        log_format=settings.log_format,
-        log_level=settings.log_level,
-    )
 
 
 class _Services:

@@ -23,6 +23,7 @@ from tidework.worker.child_config import ChildConfig
 from tidework.worker.generation import Generation
 from tidework.worker.slots import SlotPool
 from tidework.worker.template_link import Hello
+from tidework.worker.template_process import TemplateProcess
 
 END_PATIENCE = 2.0
 """Seconds in which the template has to end by itself."""
@@ -36,14 +37,15 @@ class TemplateKeeper:
     specs:       the application's tasks by name, as the last template knew them
     async_tasks: names of those that are async functions
     on_reloaded: called when another version of the application has taken over
+    first:       a template that runs already
     """
 
-    def __init__(self, config: ChildConfig) -> None:
+    def __init__(self, config: ChildConfig, first: TemplateProcess | None = None) -> None:
         self.specs: dict[str, TaskSpec] = {}
         self.async_tasks: set[str] = set()
         self.on_reloaded: Callable[[], None] = lambda: None
         self._config = config
-        self._current = Generation(config, self)
+        self._current = Generation(config, self, first)
         self._next: Generation | None = None
         self._leaving: list[Generation] = []
         self._pool: SlotPool | None = None

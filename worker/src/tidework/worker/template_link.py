@@ -11,16 +11,15 @@ import json
 import logging
 import os
 import socket
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tidework.model.task import TaskSpec
-from tidework.worker import frames, process, stacks
+from tidework.worker import frames, process, template_process
 from tidework.worker.child_config import ChildConfig
+from tidework.worker.template_process import TemplateProcess
 
 _CHUNK = 65536
 _MAX_DESCRIPTORS = 64
@@ -66,14 +65,16 @@ class TemplateEvents(Protocol):
 class TemplateLink:
     """One template process at a time.
 
-    file: where it writes its stacks, None while there is none
+    first: one that runs already, to begin with
     """
 
-    def __init__(self, config: ChildConfig, events: TemplateEvents) -> None:
-        self.file: int | None = None
+    def __init__(
+        self, config: ChildConfig, events: TemplateEvents, first: TemplateProcess | None = None
+    ) -> None:
         self._config = config
         self._events = events
-        self._process: subprocess.Popen[bytes] | None = None
+        self._first = first
+        self._process: TemplateProcess | None = None
         self._control: socket.socket | None = None
         self._buffer = frames.FrameBuffer()
         self._descriptors: deque[int] = deque()
@@ -82,27 +83,26 @@ class TemplateLink:
     @property
     def pid(self) -> int | None:
         """Of the running template."""
-        return None if self._process is None else self._process.pid
+        found = self._process or self._first
+        return None if found is None else found.pid
+
+    @property
+    def file(self) -> int | None:
+        """Where the running template writes its stacks."""
+        return None if self._process is None else self._process.file
 
     def start(self) -> None:
         """Start a template. Its hello, its failure or its end follows as an event."""
         self._ended.clear()
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        file = self.file = stacks.open_file()
-        command = [sys.executable, "-m", "tidework.worker.template"]
-        command += [str(theirs.fileno()), str(file), str(os.getpid()), self._config.to_json()]
-        with theirs:
-            # A session of its own: Ctrl-C on the terminal is for the supervisor alone.
-            self._process = subprocess.Popen(
-                command,
-                pass_fds=(theirs.fileno(), file),
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        self._control = ours
+        first, self._first = self._first, None
+        self._process = first or template_process.start(self._config)
+        control = self._control = self._process.control
+        control.setblocking(False)
         self._buffer = frames.FrameBuffer()
-        asyncio.get_running_loop().add_reader(ours.fileno(), self._read)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(control.fileno(), self._read)
+        if first is not None:
+            loop.call_soon(self.reap)  # it may have ended before anybody listened
 
     def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
         """Have a child started on these descriptors, which the caller keeps and may close.
@@ -140,13 +140,11 @@ class TemplateLink:
             code = -1
         if code is None:
             return
-        running.returncode = code
+        running.note_end(code)
         self._process = None
         self._read()  # what it said last
         self._close_control()
-        if self.file is not None:
-            os.close(self.file)
-            self.file = None
+        os.close(running.file)
         self._ended.set()
         self._events.on_template_ended(code)
 

@@ -6,13 +6,17 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Sequence
 
+from tidework.broker.broker import Broker
 from tidework.broker.redis import connect
 from tidework.errors import BrokerRefusedError, ConfigurationError, LayoutError
 from tidework.logs import configure_logs
 from tidework.settings import WorkerSettings
-from tidework.worker import process
+from tidework.worker import process, template_process
+from tidework.worker.child_config import ChildConfig
 from tidework.worker.supervisor import Supervisor
+from tidework.worker.template_process import TemplateProcess
 
 PARENT_VARIABLE = "TIDEWORK_PARENT_PID"
 """Names the process with which the worker is to end; it has to be the worker's parent."""
@@ -46,7 +50,14 @@ def run_worker(settings: WorkerSettings) -> int:
             + DESCRIPTORS_PER_SLOT * children
             + DESCRIPTORS_PER_QUEUE * len(settings.queue)
         )
-        asyncio.run(_serve(settings, adopt=adopt))
+        if not settings.app:
+            raise ConfigurationError(
+                "no application is named: give --app MODULE, --app MODULE:NAME or "
+                "--app COMMANDS.yaml (TIDEWORK_APP)"
+            )
+        broker = connect(settings.redis_url, settings.limits)
+        first = template_process.fork(ChildConfig.of(settings), _be_template)
+        asyncio.run(_serve(settings, broker, first, adopt=adopt))
     except (ConfigurationError, BrokerRefusedError, LayoutError) as error:
         _complain(settings, error)
         return MISCONFIGURED
@@ -56,13 +67,17 @@ def run_worker(settings: WorkerSettings) -> int:
     return OK
 
 
-async def _serve(settings: WorkerSettings, *, adopt: bool) -> None:
-    if not settings.app:
-        raise ConfigurationError(
-            "no application is named: give --app MODULE, --app MODULE:NAME or --app COMMANDS.yaml "
-            "(TIDEWORK_APP)"
-        )
-    supervisor = Supervisor(settings, connect(settings.redis_url, settings.limits), adopt=adopt)
+def _be_template(arguments: Sequence[str]) -> int:
+    # Not before: the supervisor is to be without the code that runs jobs.
+    from tidework.worker.template import main
+
+    return main(arguments)
+
+
+async def _serve(
+    settings: WorkerSettings, broker: Broker, first: TemplateProcess | None, *, adopt: bool
+) -> None:
+    supervisor = Supervisor(settings, broker, adopt=adopt, first=first)
     if settings.probe_port is None:
         await supervisor.run()
         return
