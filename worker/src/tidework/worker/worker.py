@@ -12,6 +12,7 @@ from tidework.errors import BrokerRefusedError, ConfigurationError, LayoutError
 from tidework.logs import configure_logs
 from tidework.settings import WorkerSettings
 from tidework.worker import process
+from tidework.worker.solitary import most_solitary
 from tidework.worker.supervisor import Supervisor
 
 PARENT_VARIABLE = "TIDEWORK_PARENT_PID"
@@ -40,7 +41,8 @@ def run_worker(settings: WorkerSettings) -> int:
         process.die_with_parent(int(parent))
     adopt = process.become_subreaper()
     try:
-        children = settings.slots + (settings.async_slots > 0)
+        places = settings.async_slots
+        children = settings.slots + (places > 0) + most_solitary(places)
         process.allow_descriptors(
             DESCRIPTORS
             + DESCRIPTORS_PER_SLOT * children
