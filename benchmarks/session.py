@@ -6,6 +6,7 @@ import json
 import os
 import select
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -207,6 +208,8 @@ class Session:
         kept.pop("PYTHONDONTWRITEBYTECODE", None)  # it would compile everything at each start
         paths = [str(PEERS / self.system.peer), str(PROGRAM)]
         given = {**self.variables, **variables}
+        if self.system.bin == Path(sys.executable).parent:
+            paths.append(kept.get("PYTHONPATH", ""))  # what this Python finds, ours shall, too
         return {
             **kept,
             **given,
