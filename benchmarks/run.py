@@ -18,6 +18,7 @@ from benchmarks.stages import ONCE_IN_A_RUN, STAGES, Errand, Stage
 from benchmarks.workloads import Figures, Plan
 
 AT_ONCE = 40
+_open: set[Session] = set()
 
 
 @dataclass(slots=True)
@@ -70,8 +71,10 @@ def run(selection: Selection) -> Iterator[Result]:
                 try:
                     for future in as_completed(futures):
                         yield future.result()
-                finally:
+                finally:  # if whoever asks has had enough, nothing of it goes on
                     pool.shutdown(wait=False, cancel_futures=True)
+                    for session in list(_open):
+                        session.abort()
 
 
 def _systems(selection: Selection, stage: Stage, index: int) -> list[System]:
@@ -90,8 +93,12 @@ def _run_stage(
     began = time.monotonic()
     try:
         with Session(system, plan.server, **dict(stage.variables)) as session:
-            for figures in stage.run(Errand(session, plan, jobs, wanted)):
-                result.figures |= figures
+            _open.add(session)
+            try:
+                for figures in stage.run(Errand(session, plan, jobs, wanted)):
+                    result.figures |= figures
+            finally:
+                _open.discard(session)
     except Exception as error:  # noqa: BLE001 - whatever a peer does is a finding
         result.faults.append(f"{result.stage}: {type(error).__name__}: {error}")
     result.seconds = round(time.monotonic() - began, 1)

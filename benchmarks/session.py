@@ -169,6 +169,12 @@ class Session:
         while self.workers:
             self.workers.pop().kill()
 
+    def abort(self) -> None:
+        """Kill what was started, so that whoever waits for it fails; from another thread."""
+        self._producer.kill()
+        for worker in list(self.workers):
+            worker.kill()
+
     def end_producer(self) -> None:
         """Nothing will be enqueued any more."""
         _stop_producer(self._producer)

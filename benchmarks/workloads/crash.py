@@ -139,10 +139,12 @@ def again_after(
 
 
 def watch(session: Session, place: int, numbers: Iterable[int], deadline: float) -> None:
-    """Until every one of these jobs has ended."""
+    """Until every one of these jobs has ended. Raises RuntimeError if the worker has."""
     wanted = set(numbers)
     while time.monotonic() < deadline:
         ended = {record.number for record in session.ledger.since(place) if record.kind == END}
         if ended >= wanted:
             return
+        for worker in session.workers:
+            worker.raise_if_ended()
         time.sleep(0.2)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 import pytest
 
 from benchmarks import run as running
-from benchmarks.run import Selection, run
+from benchmarks.run import Result, Selection, run
 from benchmarks.session import System
 from benchmarks.stages import OURS, OURS_ASYNC, STAGES, Errand, Stage
 from benchmarks.workloads import Figures, Plan, neighbours
@@ -24,7 +24,10 @@ class NoSession:
     """Of nothing."""
 
     def __init__(self, *_: object, **__: object) -> None:
-        pass
+        self.aborted = threading.Event()
+
+    def abort(self) -> None:
+        self.aborted.set()
 
     def __enter__(self) -> Self:
         return self
@@ -88,6 +91,33 @@ def test_stages_that_wait_run_side_by_side_and_each_result_comes_when_it_is_ther
         second_ended.set()
 
     assert came == [{"second": 2.0}, {"first": 1.0}]
+
+
+def test_whoever_ends_a_run_before_its_time_ends_what_it_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[bool] = []
+    begun = threading.Event()
+
+    def quick(_: Errand) -> Iterator[Figures]:
+        assert begun.wait(10)
+        yield {}
+
+    def slow(errand: Errand) -> Iterator[Figures]:
+        begun.set()
+        session = cast("NoSession", errand.session)
+        ended.append(session.aborted.wait(10))
+        yield {}
+
+    stages = tuple(Stage(("crash",), work, at_once=True) for work in (quick, slow))
+    monkeypatch.setattr(running, "STAGES", stages)
+    monkeypatch.setattr(running, "Session", NoSession)
+    results = cast("Generator[Result, None, None]", run(selection(PEER)))
+
+    next(results)
+    results.close()
+
+    assert ended == [True]
 
 
 def test_a_system_that_fails_a_stage_is_said_to_and_others_go_on(
