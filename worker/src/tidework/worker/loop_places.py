@@ -107,7 +107,9 @@ class LoopPlaces:
 
     def feed(self) -> None:
         """Send waiting jobs: to free places, and short ones ahead once half the pipe is empty."""
-        self.solitary.feed(self.count - self._jobs())
+        needs_solitary = self.solitary.is_needed
+        if needs_solitary:
+            self.solitary.feed(self.count - self._jobs())
         link = self.slot.link
         if link is None or not self._takes_jobs(link):
             return
@@ -115,7 +117,7 @@ class LoopPlaces:
         jobs = self.turns.take(room, _any) if room > 0 else []
         # A successor's own places are all free: what is sent ahead would start at once. So would it
         # where solitary children have some of the places.
-        is_only = not self.leaving and not self.solitary.is_needed
+        is_only = not self.leaving and not needs_solitary
         if (room <= 0 or len(jobs) == room) and is_only:
             in_pipe = max(0, -room)
             if 2 * in_pipe <= self._pipe:
