@@ -109,7 +109,7 @@ def _crash_idle(errand: Errand) -> Iterator[Figures]:
 
 
 def _crash_pipes(errand: Errand) -> Iterator[Figures]:
-    yield pipes.pipes(errand.session, errand.plan, errand.jobs)
+    yield pipes.pipes(errand.session, errand.plan)
 
 
 def _crash_neighbours(errand: Errand) -> Iterator[Figures]:
