@@ -59,7 +59,7 @@ quick-tests: $(READY) ## unit, contract, property and architecture tests
 requirements: $(READY) ## renew requirements/all.txt from the pyproject files (UPGRADE=1: newest versions)
 	@VENV=$(VENV) requirements/renew.sh $(if $(UPGRADE),--upgrade)
 
-bench: $(READY) ## measure Tidework and its peers (FULL=1: all of it, about an hour; JSON=file; benchmarks/README.md)
+bench: $(READY) ## measure Tidework and its peers (FULL=1: all of it, about 55 minutes; JSON=file; benchmarks/README.md)
 	@$(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(JSON),--json $(JSON))
 
 clean: ## remove the environment and all caches

@@ -1,32 +1,31 @@
-"""``python -m benchmarks``: measure, print the tables, write everything as JSON."""
+"""``python -m benchmarks``: measure, write everything as JSON meanwhile, print the tables."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine, report
+from benchmarks import machine
+from benchmarks.document import Document
 from benchmarks.environments import environment_of
 from benchmarks.pace import PACE
-from benchmarks.run import Result, Selection, run
+from benchmarks.run import Selection, run
 from benchmarks.server import Server, find_binary
 from benchmarks.session import Session, System
-from benchmarks.stages import FULL_ONLY, OURS, WORKLOADS
+from benchmarks.stages import FULL_ONLY, OURS, OURS_ASYNC, WORKLOADS
 from benchmarks.workloads import Plan
 from benchmarks.workloads.work import calibrate
 
 VARIANTS = {
     "celery-prefetch-1": ("celery", "prefetch-1"),
-    "tidework-async": (OURS, "async"),
+    OURS_ASYNC: (OURS, "async"),
 }
-OF_OURS = (OURS, "tidework-async")
+OF_OURS = (OURS, OURS_ASYNC)
 PEERS = (
     "taskiq",
     "dramatiq",
@@ -50,7 +49,8 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="of what varies: drains, work, wakes")
     parser.add_argument("--jobs", type=int, help="no-ops of a drain, the same for all systems")
     parser.add_argument("--server", choices=["redis", "valkey"], help="redis where it is there")
-    parser.add_argument("--json", type=Path, help="write everything to this file")
+    parser.add_argument("--json", type=Path, help="write all to this file, after each result")
+    parser.add_argument("--from", dest="source", type=Path, help="only print such a file's tables")
     parser.add_argument("--profile", choices=OF_OURS, help="where the time of a no-op goes")
     return parser.parse_args()
 
@@ -94,8 +94,9 @@ def select(arguments: argparse.Namespace, server: str) -> tuple[Selection, dict[
         server=server,
         jobs=arguments.jobs,
         idle_s=20.0 if arguments.full else 10.0,
-        silences=5 if arguments.full else 2,
+        silences=3 if arguments.full else 2,
         crash_s=420.0 if arguments.full else 30.0,
+        full=arguments.full,
         rounds_of_5_ms=calibrate(),
     )
     rounds = arguments.rounds or (3 if arguments.full else 1)
@@ -106,6 +107,9 @@ def main() -> None:
     """Run and report."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started ends with us
     arguments = read_arguments()
+    if arguments.source:
+        print(_read(arguments.source).text())
+        return
     server = arguments.server or _usual_server()
     PACE.start()
     if arguments.profile:
@@ -113,42 +117,43 @@ def main() -> None:
 
         print_profile(find_systems([arguments.profile])[0][0], server, arguments.jobs or 40_000)
         return
+    document = _measure(arguments, server)
+    print(document.text())
+
+
+def _measure(arguments: argparse.Namespace, server: str) -> Document:
     began, stat = time.monotonic(), machine.read_stat()
     facts: dict[str, Any] = machine.describe()
     with Server(server) as running:
         facts["server"] = running.version()
     selection, missing = select(arguments, server)
-    results = list(run(selection))
-    facts["minutes"] = round((time.monotonic() - began) / 60, 1)
-    facts["stolen"] = f"{machine.steal_share(stat, machine.read_stat()):.1%}"
     described = {system.name: found for system, found in selection.systems.items()}
-    _print(facts, selection.rounds, results, described, missing)
-    if arguments.json:
-        document = {
-            "machine": facts,
-            "best_pace": PACE.best(),
-            "plan": asdict(selection.plan),
-            "systems": described,
-            "missing": missing,
-            "results": [asdict(result) for result in results],
-        }
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+    document = Document(facts, described, missing, asdict(selection.plan), selection.rounds)
+
+    def save() -> None:
+        facts["minutes"] = round((time.monotonic() - began) / 60, 1)
+        facts["stolen"] = f"{machine.steal_share(stat, machine.read_stat()):.1%}"
+        document.best_pace = PACE.best()
+        if arguments.json:
+            document.save(arguments.json)
+
+    try:
+        save()  # a file that cannot be written is found out now
+    except OSError as error:
+        sys.exit(f"--json: cannot be written: {error}")
+    for result in run(selection):
+        document.results.append(result)
+        save()
+    document.complete = True
+    save()
+    return document
 
 
-def _print(
-    facts: dict[str, Any],
-    rounds: int,
-    results: list[Result],
-    described: Mapping[str, Mapping[str, Any]],
-    missing: dict[str, str],
-) -> None:
-    print(", ".join(f"{name}: {value}" for name, value in facts.items()), f"rounds: {rounds}\n")
-    summary = report.summarize(results, PACE.best())
-    print(report.tables(summary, list(described)))
-    print("### Systems\n")
-    print(report.settings(described, missing))
-    if found := report.faults(results):
-        print(f"### Faults\n\n{found}")
+def _read(path: Path) -> Document:
+    try:
+        return Document.load(path)
+    except (OSError, ValueError) as error:
+        sys.exit(f"--from: {error}")
 
 
 def _usual_server() -> str:

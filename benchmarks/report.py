@@ -98,6 +98,23 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("stuck", "crash.idle.stuck"),
         Column("doubled", "crash.idle.doubled"),
     ),
+    "kill -9 of one of two workers with jobs of 2 ms ahead in it": (
+        Column("fetched, not run", "crash.pipes.held"),
+        Column("of these begun", "crash.pipes.begun"),
+        Column("again after s", "crash.pipes.again_s", 1),
+        Column("stuck", "crash.pipes.stuck"),
+        Column("doubled", "crash.pipes.doubled"),
+    ),
+    "One of the async jobs of a process ends it (segmentation fault)": (
+        Column("neighbours hit", "crash.neighbours.hit"),
+        Column("again after s", "crash.neighbours.again_s", 1),
+        Column("innocents dead", "crash.neighbours.dead"),
+        Column("stuck", "crash.neighbours.stuck"),
+        Column("doubled", "crash.neighbours.doubled"),
+        Column("hit again", "crash.neighbours.hit_again"),
+        Column("culprit: runs", "crash.neighbours.culprit_runs"),
+        Column("dead", "crash.neighbours.culprit_dead"),
+    ),
     "Growth (us per job)": (
         Column("1,000 wait: workers", "backlog.1k.cpu_us", 1),
         Column("Redis", "backlog.1k.redis_us", 1),

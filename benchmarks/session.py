@@ -6,6 +6,7 @@ import json
 import os
 import select
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -168,6 +169,12 @@ class Session:
         while self.workers:
             self.workers.pop().kill()
 
+    def abort(self) -> None:
+        """Kill what was started, so that whoever waits for it fails; from another thread."""
+        self._producer.kill()
+        for worker in list(self.workers):
+            worker.kill()
+
     def end_producer(self) -> None:
         """Nothing will be enqueued any more."""
         _stop_producer(self._producer)
@@ -207,6 +214,8 @@ class Session:
         kept.pop("PYTHONDONTWRITEBYTECODE", None)  # it would compile everything at each start
         paths = [str(PEERS / self.system.peer), str(PROGRAM)]
         given = {**self.variables, **variables}
+        if self.system.bin == Path(sys.executable).parent:
+            paths.append(kept.get("PYTHONPATH", ""))  # what this Python finds, ours shall, too
         return {
             **kept,
             **given,

@@ -6,9 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.session import Session, System
-from benchmarks.workloads import Figures, Plan, crash, drain, enqueue, growth, idle, work
+from benchmarks.workloads import (
+    Figures,
+    Plan,
+    crash,
+    drain,
+    enqueue,
+    growth,
+    idle,
+    neighbours,
+    pipes,
+    work,
+)
 
 OURS = "tidework"
+OURS_ASYNC = "tidework-async"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +39,24 @@ class Stage:
 
     names:     it is run if one of them is wanted
     only_once: not in later rounds, as it varies little or takes long
-    ours_only: its claim is about Tidework alone
-    at_once:   systems run side by side: it is about waiting, not about CPU
+    systems:   it is about these alone; none named: all
+    all_in_full: in the full form about all
+    at_once:   systems run side by side, and with the stages beside it that are so, too: it is
+               about waiting, not about CPU
     variables: of the session's processes
     """
 
     names: tuple[str, ...]
     run: Callable[[Errand], Iterator[Figures]]
     only_once: bool = False
-    ours_only: bool = False
+    systems: tuple[str, ...] = ()
+    all_in_full: bool = False
     at_once: bool = False
     variables: tuple[tuple[str, str], ...] = ()
 
-    def is_for(self, system: System) -> bool:
+    def is_for(self, system: System, *, full: bool) -> bool:
         """Whether a system takes part."""
-        return system.name == OURS or not self.ours_only
+        return not self.systems or system.name in self.systems or (full and self.all_in_full)
 
 
 def _requests(errand: Errand) -> Iterator[Figures]:
@@ -93,6 +108,14 @@ def _crash_idle(errand: Errand) -> Iterator[Figures]:
     yield crash.idle(errand.session, errand.plan)
 
 
+def _crash_pipes(errand: Errand) -> Iterator[Figures]:
+    yield pipes.pipes(errand.session, errand.plan)
+
+
+def _crash_neighbours(errand: Errand) -> Iterator[Figures]:
+    yield neighbours.neighbours(errand.session)
+
+
 def _few(errand: Errand) -> Iterator[Figures]:
     yield growth.few(errand.session)
 
@@ -114,14 +137,23 @@ STAGES = (
     Stage(("drain-10", "io"), _ten),
     Stage(("cpu",), _cpu),
     Stage(("idle", "wake"), _quiet),
-    Stage(("idle",), _quiet_one, only_once=True, ours_only=True),
+    Stage(("idle",), _quiet_one, only_once=True, systems=(OURS,)),
     Stage(("enqueue",), _enqueue, only_once=True),
     Stage(("crash",), _crash_busy, only_once=True, at_once=True),
     Stage(("crash",), _crash_idle, only_once=True, at_once=True),
-    Stage(("growth",), _few, only_once=True, ours_only=True),
-    Stage(("growth",), _million, only_once=True, ours_only=True),
-    Stage(("growth",), _queues, only_once=True, ours_only=True, variables=ONE_QUEUE),
-    Stage(("growth",), _queues, only_once=True, ours_only=True, variables=MANY_QUEUES),
+    Stage(
+        ("crash",),
+        _crash_pipes,
+        only_once=True,
+        at_once=True,
+        systems=(OURS, OURS_ASYNC),
+        all_in_full=True,
+    ),
+    Stage(("crash",), _crash_neighbours, only_once=True, at_once=True, systems=(OURS_ASYNC,)),
+    Stage(("growth",), _few, only_once=True, systems=(OURS,)),
+    Stage(("growth",), _million, only_once=True, systems=(OURS,)),
+    Stage(("growth",), _queues, only_once=True, systems=(OURS,), variables=ONE_QUEUE),
+    Stage(("growth",), _queues, only_once=True, systems=(OURS,), variables=MANY_QUEUES),
 )
 WORKLOADS = tuple(dict.fromkeys(name for stage in STAGES for name in stage.names))
 FULL_ONLY = ("growth",)

@@ -86,6 +86,10 @@ class Producer:
                 time.sleep(0.0005)
         return {"times": times}
 
+    def count_dead(self) -> Document:
+        """How many jobs the system has given up."""
+        return {"dead": app.count_dead()}
+
     def close(self) -> None:
         """End what the event loop still runs."""
         self._runner.close()

@@ -9,7 +9,9 @@ are compared with: ``python work.py NUMBER_OF_JOBS ROUNDS``.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import resource
 import struct
 import sys
 import time
@@ -45,6 +47,13 @@ async def nap_async(number: int, seconds: float) -> None:
     note(START, number)
     await asyncio.sleep(seconds)
     note(END, number)
+
+
+def crash(number: int) -> None:
+    """End the process as a fault in C code would, without a core dump."""
+    note(START, number)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.string_at(0)
 
 
 def burn(number: int, rounds: int) -> None:

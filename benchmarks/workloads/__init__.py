@@ -16,6 +16,7 @@ class Plan:
     idle_s:    how long an idle worker is watched
     silences:  how often 5 s pass before one more job is enqueued
     crash_s:   how long a crash is watched
+    full:      every system in every stage
     rounds_of_5_ms: of burn, on this machine
     """
 
@@ -24,4 +25,5 @@ class Plan:
     idle_s: float = 20.0
     silences: int = 2
     crash_s: float = 30.0
+    full: bool = False
     rounds_of_5_ms: int = 100_000

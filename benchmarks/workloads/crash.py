@@ -7,6 +7,7 @@ found out as well; the other worker has a free place for each of them.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -21,11 +22,13 @@ SHORT_S = 0.25
 LONG_JOBS = 4
 LONG_S = 20.0
 START_LIMIT_S = 60.0
+STARTING = threading.Semaphore(6)
+"""So many systems start their workers at once; then they wait side by side."""
 
 
 def busy(session: Session, plan: Plan) -> Figures:
     """While a backlog waits."""
-    _start_two(session, BUSY_CONCURRENCY)
+    start_two(session, BUSY_CONCURRENCY)
     place = len(session.ledger)
     # What one worker can do in the time, and some more for what two do before.
     count = round((plan.crash_s + 15) * BUSY_CONCURRENCY / SHORT_S)
@@ -38,15 +41,20 @@ def busy(session: Session, plan: Plan) -> Figures:
 
 def idle(session: Session, plan: Plan) -> Figures:
     """While nothing else waits."""
-    _start_two(session, LONG_JOBS)
+    start_two(session, LONG_JOBS)
     place = len(session.ledger)
     numbers, _ = session.enqueue("nap", LONG_JOBS, seconds=LONG_S)
     victim = _wait_until(session, place, lambda held: sum(held) == LONG_JOBS)
     return _crash(session, victim, place, numbers, plan.crash_s, "crash.idle")
 
 
-def _start_two(session: Session, concurrency: int) -> None:
+def start_two(session: Session, concurrency: int) -> None:
     """Start them, and have jobs run until both have had some at the same time."""
+    with STARTING:
+        _start_two(session, concurrency)
+
+
+def _start_two(session: Session, concurrency: int) -> None:
     session.start_worker(concurrency)
     session.warm_up()
     session.start_worker(concurrency)
@@ -58,11 +66,11 @@ def _start_two(session: Session, concurrency: int) -> None:
         place = len(session.ledger)
         session.enqueue("nap", 4 * concurrency, seconds=SHORT_S)
         while len(session.ledger) < place + 8 * concurrency and time.monotonic() < deadline:
-            both = both or all(_held(session, place))
+            both = both or all(held(session, place))
             time.sleep(0.02)
 
 
-def _held(session: Session, place: int) -> list[int]:
+def held(session: Session, place: int) -> list[int]:
     """How many jobs each worker holds."""
     records = session.ledger.since(place)
     return [
@@ -74,11 +82,11 @@ def _held(session: Session, place: int) -> list[int]:
 def _wait_until(session: Session, place: int, holds: Callable[[Sequence[int]], bool]) -> Worker:
     """Wait until what the workers hold is so. Returns the one that holds more."""
     deadline = time.monotonic() + START_LIMIT_S
-    while not holds(held := _held(session, place)):
+    while not holds(found := held(session, place)):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"the workers hold {held} jobs")
+            raise RuntimeError(f"the workers hold {found} jobs")
         time.sleep(0.02)
-    return session.workers[held.index(max(held))]
+    return session.workers[found.index(max(found))]
 
 
 def _crash(
@@ -95,10 +103,10 @@ def _crash(
     lost = ledger.held_by(pids, session.ledger.since(place))
     session.workers.remove(victim)
     victim.kill()
-    _watch(session, place, numbers, killed_at + limit_s)
+    watch(session, place, lost, killed_at + limit_s)
     again = again_after(session.ledger.since(place), lost, killed_at, limit_s)
     if again < limit_s:
-        _watch(session, place, numbers, time.monotonic() + LONG_S)
+        watch(session, place, numbers, time.monotonic() + LONG_S)
     time.sleep(1)  # somebody may be about to run one for the second time
     records = session.ledger.since(place)
     living = [stat.pid for worker in session.workers for stat in worker.tree()]
@@ -130,10 +138,13 @@ def again_after(
     return max(again.values(), default=0.0)
 
 
-def _watch(session: Session, place: int, numbers: range, deadline: float) -> None:
-    """Until every job has ended."""
+def watch(session: Session, place: int, numbers: Iterable[int], deadline: float) -> None:
+    """Until every one of these jobs has ended. Raises RuntimeError if the worker has."""
+    wanted = set(numbers)
     while time.monotonic() < deadline:
         ended = {record.number for record in session.ledger.since(place) if record.kind == END}
-        if ended.issuperset(numbers):
+        if ended >= wanted:
             return
+        for worker in session.workers:
+            worker.raise_if_ended()
         time.sleep(0.2)

@@ -12,6 +12,7 @@ from typing import Any
 import work
 
 from tidework import Tidework
+from tidework.model.job import JobState
 from tidework.settings import Settings
 
 DELIVERY = "at least once, leases renewed"
@@ -36,10 +37,16 @@ async def burn(number: int, rounds: int) -> None:
     work.burn(number, rounds)
 
 
+async def crash(number: int) -> None:
+    """Of work."""
+    work.crash(number)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "noop": noop if ASYNC else work.noop,
     "nap": work.nap_async if ASYNC else work.nap,
     "burn": burn if ASYNC else work.burn,
+    "crash": crash if ASYNC else work.crash,
 }
 TASKS = {name: app.task(name=name)(function) for name, function in FUNCTIONS.items()}
 SPREAD = [
@@ -54,6 +61,11 @@ def commands(concurrency: int, processes: int) -> list[list[str]]:  # noqa: ARG0
     command = ["tidework", "worker", "--app", "app", *places]
     command += ["--log-level", "warning", "--queue", "default"]
     return [command + [part for i in range(QUEUES) for part in ("--queue", f"queue-{i}")]]
+
+
+def count_dead() -> int:
+    """Dead letters."""
+    return app.client.stats_sync("default").states[JobState.DEAD]
 
 
 def enqueue(task: str, params: dict[str, Any]) -> None:

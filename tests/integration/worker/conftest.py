@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.worker.holds import Holds
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess
 from tests.support.fixtures import namespace, redis_url, valkey
@@ -71,3 +72,9 @@ def folder(tmp_path: Path) -> Path:
 def jobs(client: Client) -> Jobs:
     """Puts jobs into the queue of the application and looks at them."""
     return Jobs(client)
+
+
+@pytest.fixture
+def holds(jobs: Jobs, folder: Path) -> Holds:
+    """Puts jobs that the test lets end."""
+    return Holds(jobs, folder)

@@ -9,42 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.worker.conftest import StartWorker
+from tests.integration.worker.holds import Holds
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, is_alive, until
 from tidework.model.job import JobState
-
-
-class Holds:
-    """Jobs that run until the test lets them end."""
-
-    def __init__(self, jobs: Jobs, folder: Path) -> None:
-        self._jobs = jobs
-        self._folder = folder
-
-    def put(self, *names: str, task: str = "hold") -> list[str]:
-        return self._jobs.put_many(task, [{"path": str(self._folder / name)} for name in names])
-
-    def pids(self, *names: str) -> list[int]:
-        """Wait until they run; forgets that they began."""
-        found = []
-        for name in names:
-            path = self._folder / f"{name}.began"
-            until(path.exists, f"{name} runs")
-            found.append(int(path.read_text().split()[0]))
-            path.unlink()
-        return found
-
-    def began(self, name: str) -> bool:
-        return (self._folder / f"{name}.began").exists()
-
-    def let_end(self, *names: str) -> None:
-        for name in names:
-            (self._folder / f"{name}.go").touch()
-
-
-@pytest.fixture
-def holds(jobs: Jobs, folder: Path) -> Holds:
-    return Holds(jobs, folder)
 
 
 def start(start_worker: StartWorker, **settings: float) -> WorkerProcess:
@@ -106,7 +74,7 @@ def test_without_async_slots_async_tasks_run_one_at_a_time_in_a_slot(
 def test_after_a_crash_each_job_that_ran_is_lost_once_and_runs_alone(
     start_worker: StartWorker, jobs: Jobs, holds: Holds
 ) -> None:
-    worker = start(start_worker, slots=3)
+    worker = start(start_worker)
     ids = holds.put("a", "b")
     (shared,) = set(holds.pids("a", "b"))
 
@@ -125,7 +93,7 @@ def test_after_a_crash_each_job_that_ran_is_lost_once_and_runs_alone(
 def test_jobs_that_were_lost_do_not_meet_again(
     start_worker: StartWorker, jobs: Jobs, holds: Holds
 ) -> None:
-    worker = start(start_worker, slots=2)
+    worker = start(start_worker)
     holds.put("a", "b")
     (shared,) = set(holds.pids("a", "b"))
 
@@ -196,7 +164,7 @@ def test_a_job_that_goes_on_after_its_cancel_is_killed_at_the_cost_of_its_child(
 def test_a_blocked_loop_is_told_and_killed_at_the_timeout_of_a_job(
     start_worker: StartWorker, jobs: Jobs, holds: Holds, folder: Path
 ) -> None:
-    worker = start(start_worker, slots=2)
+    worker = start(start_worker)
     (held,) = holds.put("a")
     (shared,) = holds.pids("a")
 

@@ -145,7 +145,7 @@ def test_async_tasks_share_a_loop_if_there_is_one_unless_they_were_lost() -> Non
     found = modes("ab", "a")
 
     assert found.mode_of("a", 0) is Mode.SHARED
-    assert found.mode_of("a", 1) is Mode.ALONE
+    assert found.mode_of("a", 1) is Mode.SOLITARY
     assert found.mode_of("b", 0) is Mode.ALONE
     assert modes("ab", "a", 0).mode_of("a", 0) is Mode.ALONE
 

@@ -148,6 +148,7 @@ def test_waiting_jobs_are_looked_at_again() -> None:
     readmit(source, specs, Modes(specs, {"turns"}, 3))
 
     assert {name: end.kind for name, end in source.settled.items()} == {"gone": OutcomeKind.RELEASE}
-    assert sorted(job.id for job in source.lines[Mode.ALONE]) == ["lost", "stays"]
+    assert [job.id for job in source.lines[Mode.ALONE]] == ["stays"]
+    assert [job.id for job in source.lines[Mode.SOLITARY]] == ["lost"]
     assert [job.id for job in source.lines[Mode.SHARED]] == ["turns"]
     assert all(job.spec is specs[job.task] for line in source.lines for job in line)

@@ -130,3 +130,41 @@ async def return_much() -> str:
 async def fork() -> int:
     """A fork without an end of its own."""
     return os.fork()
+
+
+@app.task
+async def swell(most: int) -> None:
+    """Take 4 MiB more again and again, up to ``most`` MiB for the sake of the machine."""
+    taken: list[bytes] = []
+    while len(taken) * 4 < most:
+        taken.append(os.urandom(1 << 22))
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(60)
+
+
+def _mark_attempt(path: str) -> None:
+    """``.1`` on the loop, ``.2`` when it was lost."""
+    number = 2 if Path(f"{path}.1").exists() else 1
+    mark(f"{path}.{number}")
+
+
+@app.task(timeout=1, max_attempts=1)
+async def endless_always(path: str) -> None:
+    _mark_attempt(path)
+    await asyncio.sleep(60)
+
+
+@app.task(timeout=1, max_attempts=1)
+async def block_always(path: str) -> None:
+    _mark_attempt(path)
+    time.sleep(60)
+
+
+@app.task(timeout=1, max_attempts=1)
+async def stubborn_always(path: str) -> None:
+    _mark_attempt(path)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            continue

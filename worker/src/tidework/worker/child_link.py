@@ -43,6 +43,7 @@ class ChildLink:
 
     key:        names it to the template; slot: index of the slot that it serves
     places:     for async jobs on its event loop, 0 = one job of any kind at a time
+    solitary:   it serves one job, which was lost before and is put in before the child is ready
     jobs:       by number
     why:        more about its verdict, in words
     done:       jobs that it ended; pss: bytes at the last look; unreaped: processes, then
@@ -53,11 +54,19 @@ class ChildLink:
     """
 
     def __init__(
-        self, key: int, slot: int, events: ChildEvents, ordered_at: float, places: int = 0
+        self,
+        key: int,
+        slot: int,
+        events: ChildEvents,
+        ordered_at: float,
+        places: int = 0,
+        *,
+        solitary: bool = False,
     ) -> None:
         self.key = key
         self.slot = slot
         self.places = places
+        self.solitary = solitary
         self.ordered_at = self.heard_at = ordered_at
         self.pid: int | None = None
         self.ready = False
@@ -114,7 +123,10 @@ class ChildLink:
             process.kill(pid, pidfd)
 
     def send(self, jobs: Sequence[HeldJob], now: float) -> None:
-        """Put jobs into the pipe, in one write; all but the first in the child are ahead."""
+        """Put jobs into the pipe, in one write; all but the first in the child are ahead.
+
+        A solitary child's first is, too: it may be taken back until the child has begun it.
+        """
         sent = []
         permits = []
         for job in jobs:
@@ -122,7 +134,7 @@ class ChildLink:
             job.number = self._numbers
             job.sent_at = now
             job.started_at = None
-            ahead = bool(self.jobs)
+            ahead = self.solitary or bool(self.jobs)
             if ahead:
                 permits.append(frames.PERMIT.pack(job.number))
             self.jobs[job.number] = job
@@ -144,7 +156,7 @@ class ChildLink:
 
     def take_back(self) -> list[HeldJob]:
         """Take the jobs out that are ahead of their turn and were not begun; in their order."""
-        if len(self.jobs) < 2:
+        if len(self.jobs) < 2 and not self.solitary:
             return []
         try:
             permits = os.read(self._permits, _CHUNK)
@@ -223,6 +235,8 @@ class ChildLink:
     def _on_report(self, report: frames.Report) -> None:
         if isinstance(report, frames.Ready):
             self.ready = True
+            for held in self.jobs.values():
+                held.sent_at = self.heard_at  # it could not start before
             return
         if isinstance(report, frames.Alive):
             return

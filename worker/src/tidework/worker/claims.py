@@ -19,7 +19,7 @@ WORTH_A_TRY = 0.02
 
 
 class Places(Protocol):
-    """Where jobs of one mode run."""
+    """Where jobs run: slots, or places of the loop."""
 
     def idle(self) -> int:
         """Places with nothing in them."""
@@ -36,7 +36,7 @@ class Grant:
     """Room for a claim.
 
     want: jobs to claim at most
-    kept: idle places, by mode, that nobody else is granted until the claim was answered
+    kept: idle places, by kind, that nobody else is granted until the claim was answered
     due:  is the room worth an exchange of its own?
     """
 
@@ -48,7 +48,8 @@ class Grant:
 class Claims:
     """Grants room to the sources of the worker.
 
-    places: by mode
+    places: slots, and after them those of the loop where there is one. Lost async jobs take the
+            latter, which count them
     """
 
     def __init__(self, places: Sequence[Places]) -> None:
@@ -138,7 +139,8 @@ def _fitting(rooms: Sequence[int], source: JobSource) -> int:
         return rooms[0]
     want = float(sum(rooms))
     worth_a_try = False
-    for room, share, line in zip(rooms, source.shares, source.lines, strict=True):
+    lines = source.lines[: len(rooms)]
+    for room, share, line in zip(rooms, source.shares, lines, strict=True):
         if not room and line and share:
             return 0
         worth_a_try = worth_a_try or (room > 0 and share >= WORTH_A_TRY)

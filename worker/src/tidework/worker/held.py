@@ -18,10 +18,16 @@ from tidework.model.task import TaskSpec
 
 
 class Mode(IntEnum):
-    """How a job runs. ALONE: in a slot's process, nobody beside it; SHARED: on an event loop."""
+    """How a job runs.
+
+    ALONE:    in a slot's process, nobody beside it
+    SHARED:   on the event loop, beside others
+    SOLITARY: async and lost before: on an event loop in a child of its own
+    """
 
     ALONE = 0
     SHARED = 1
+    SOLITARY = 2
 
 
 class Verdict(StrEnum):
@@ -53,7 +59,7 @@ class JobSource(Protocol):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """By mode, how many of its jobs are of that mode: 0 to 1, 1 in sum."""
+        """How many of its jobs take a slot, how many a place of the loop: 0 to 1, 1 in sum."""
 
     @property
     def hungry(self) -> bool:

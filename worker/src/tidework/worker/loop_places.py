@@ -4,6 +4,7 @@ A child that is to be recycled gets a successor: it takes jobs until that is rea
 its last job has. A job is stopped by the child, which cancels it; one that has not ended a second
 later has its child killed. A loop that does not answer is blocked: it gets no jobs, and those that
 wait in its pipe are taken back.
+Jobs that were lost before take places as well, but run in children of their own (solitary.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tidework.worker.dispatch import (
 )
 from tidework.worker.held import HeldJob, JobSource, Mode, Verdict
 from tidework.worker.service_times import MAX_AHEAD, ServiceTimes
+from tidework.worker.solitary import SolitaryChildren
 
 STOP_PATIENCE = 1.0
 """Seconds in which a job has to end that was told to stop."""
@@ -42,6 +44,7 @@ class LoopPlaces:
     count:   jobs at once; 0 = there is no such child
     slot:    what the pool keeps of the child
     look_by: have the child looked at by then (monotonic seconds)
+    order:   orders a solitary child
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class LoopPlaces:
         sources: Sequence[JobSource],
         clock: Clock,
         look_by: Callable[[float], None],
+        order: Callable[[], ChildLink | None],
     ) -> None:
         self.count = count
         self.slot = slot
@@ -58,12 +62,13 @@ class LoopPlaces:
         self.times = ServiceTimes()
         self.successor: ChildLink | None = None
         self.leaving: list[ChildLink] = []
+        self.solitary = SolitaryChildren(count, sources, clock, order, self.run)
         self._clock = clock
         self._look_by = look_by
         self._pipe = max(AHEAD_IN_CHILD, count // 2)
 
     def links(self) -> list[ChildLink]:
-        """The children that may have jobs."""
+        """The children that share jobs."""
         current = self.slot.link
         return self.leaving if current is None else [current, *self.leaving]
 
@@ -73,7 +78,7 @@ class LoopPlaces:
         return min(self.count, self._jobs())
 
     def _jobs(self) -> int:
-        return sum(len(link.jobs) for link in self.links())
+        return sum(len(link.jobs) for link in self.links()) + self.solitary.jobs
 
     def _takes_jobs(self, link: ChildLink | None) -> bool:
         if link is None or not link.ready or link.killed_at is not None or link.outdated:
@@ -82,7 +87,9 @@ class LoopPlaces:
 
     def idle(self) -> int:
         """Of Places."""
-        return max(0, self.count - self._jobs()) if self._takes_jobs(self.slot.link) else 0
+        if not self._takes_jobs(self.slot.link):
+            return 0
+        return max(0, self.count - self._jobs() - self.solitary.turns.count())
 
     def running(self, source: JobSource) -> int:
         """Of Places."""
@@ -100,17 +107,23 @@ class LoopPlaces:
     def run(self) -> None:
         """Find waiting jobs and send them."""
         self.turns.look()
+        self.solitary.turns.look()
         self.feed()
 
     def feed(self) -> None:
         """Send waiting jobs: to free places, and short ones ahead once half the pipe is empty."""
+        needs_solitary = self.solitary.is_needed
+        if needs_solitary:
+            self.solitary.feed(self.count - self._jobs())
         link = self.slot.link
         if link is None or not self._takes_jobs(link):
             return
         room = self.count - self._jobs()
         jobs = self.turns.take(room, _any) if room > 0 else []
-        # A successor's own places are all free: what is sent ahead would start at once.
-        if (room <= 0 or len(jobs) == room) and not self.leaving:
+        # A successor's own places are all free: what is sent ahead would start at once. So would it
+        # where solitary children have some of the places.
+        is_only = not self.leaving and not needs_solitary
+        if (room <= 0 or len(jobs) == room) and is_only:
             in_pipe = max(0, -room)
             if 2 * in_pipe <= self._pipe:
                 jobs += self.turns.take(self._pipe - in_pipe, self._is_short)
@@ -132,6 +145,7 @@ class LoopPlaces:
 
     def forget(self, link: ChildLink) -> None:
         """The child has ended."""
+        self.solitary.forget(link)
         if link in self.leaving:
             self.leaving.remove(link)
         if link is self.successor:
@@ -158,13 +172,19 @@ class LoopPlaces:
         for job in list(link.jobs.values()):
             if link.killed_at is None and _is_due(job, now):
                 self._judge(link, job, now)
-        if link.killed_at is None and any(_waits(job, now) for job in link.jobs.values()):
+        if self._keeps_waiting(link, now):
             taken = link.take_back()
             link.slow = link.slow or bool(taken)
             give_back(taken)
             self.run()
         times = [_next_look(job, now) for job in link.jobs.values()]
         return min([now + QUIET, *times])
+
+    def _keeps_waiting(self, link: ChildLink, now: float) -> bool:
+        """Does a job wait in it that others could have begun? A solitary one has its own."""
+        if link.solitary or link.killed_at is not None:
+            return False
+        return any(_waits(job, now) for job in link.jobs.values())
 
     def _judge(self, link: ChildLink, job: HeldJob, now: float) -> None:
         if job.started_at is None:

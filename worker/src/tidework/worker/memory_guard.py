@@ -2,6 +2,7 @@
 
 Whether a job is to blame is told by growth: the child that is ended has lost its jobs if no other
 grew more of late. One that was only large gives them back, uncounted.
+Solitary children are not started into what is short.
 A look costs a read of one small file. The less is free, the more often, so that a job which takes
 1 GiB a second is met in time; what it costs is bounded. While no job runs it rests.
 """
@@ -49,6 +50,7 @@ class MemoryGuard:
     async def _tick(self) -> timedelta:
         began = self._clock.monotonic()
         used = self._gauge.used(int(self._scarce)) or 0
+        self._pool.loops.solitary.note_memory(self._scarce - used)
         spent = self._clock.monotonic() - began
         if used < self._scarce:
             self._growth = _Growth()

@@ -38,13 +38,13 @@ class Modes:
 
     def mode_of(self, task: str, losses: int) -> Mode:
         """A job that was lost before runs alone, so that innocents are cleared."""
-        if self._any and not losses and task in self._async_tasks:
-            return Mode.SHARED
-        return Mode.ALONE
+        if not self._any or task not in self._async_tasks:
+            return Mode.ALONE
+        return Mode.SOLITARY if losses else Mode.SHARED
 
     def note(self, mode: Mode) -> None:
         """Such a job was claimed."""
-        self._shared += _WEIGHT * ((mode is Mode.SHARED) - self._shared)
+        self._shared += _WEIGHT * ((mode is not Mode.ALONE) - self._shared)
 
     @property
     def _may_find_no_place(self) -> bool:
@@ -63,7 +63,7 @@ class Modes:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """By mode, 1 in sum."""
+        """Of JobSource."""
         if not self._may_find_no_place:
             return 1.0, 0.0
         if len(self._async_tasks) == len(self._specs):

@@ -1,5 +1,5 @@
 """Slots: places for one job at a time, each with a child process that is replaced when it ends;
-and beside them the child for async jobs.
+and beside them the child for async jobs, with solitary ones for those that were lost before.
 
 A child is replaced between two jobs (recycling) or after its death; what a dead one leaves is
 told to the jobs' sources: the Outcome of the job that had started, and the others back.
@@ -13,7 +13,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Collection
-from typing import Protocol
 
 from tidework.clock import Clock
 from tidework.loop import Loop
@@ -33,6 +32,7 @@ from tidework.worker.held import HeldJob, JobSource, Verdict
 from tidework.worker.loop_places import LoopPlaces
 from tidework.worker.overdue import RETIRE_PATIENCE, Overdue
 from tidework.worker.service_times import ServiceTimes
+from tidework.worker.template_link import Orders
 from tidework.worker.timer import Timer
 from tidework.worker.verdicts import outcome_of_dead, outcome_of_stopped
 
@@ -41,16 +41,6 @@ ORDERS_AT_ONCE = 64
 _STOPPED = Outcome.cancelled()
 
 logger = logging.getLogger(__name__)
-
-
-class Orders(Protocol):
-    """What the pool asks of the template."""
-
-    def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
-        """Have a child started; False if that cannot be asked now."""
-
-    def kill(self) -> None:
-        """End the template and all its children."""
 
 
 class SlotPool:
@@ -77,7 +67,9 @@ class SlotPool:
         self.dispatch = Dispatch(
             self.slots, self.sources, self._times, recycling, clock, self._timer.by
         )
-        self.loops = LoopPlaces(async_slots, Slot(count), self.sources, clock, self._timer.by)
+        self.loops = LoopPlaces(
+            async_slots, Slot(count), self.sources, clock, self._timer.by, self._order_solitary
+        )
         places: list[Places] = [self.dispatch]
         if async_slots:
             places.append(self.loops)
@@ -123,6 +115,7 @@ class SlotPool:
         self._open = True
         for slot in self._with_children():
             self._start_child(slot)
+        self.run()
 
     def close(self) -> None:
         """Have all children end, killed if a job is in them; no new ones come."""
@@ -189,8 +182,12 @@ class SlotPool:
 
     def take_back_unstarted(self) -> None:
         """Give every job back to its source that is in a child and did not start."""
-        for link in self._links.values():
-            give_back(link.take_back())
+        for link in self.links():
+            self._take_back(link)
+
+    def _take_back(self, link: ChildLink) -> None:
+        give_back(link.take_back())
+        self._retire_spent(link)
 
     def kill_running(self, verdict: Verdict) -> None:
         """Kill every child with a job in it."""
@@ -207,11 +204,17 @@ class SlotPool:
             return
         slot.link = self._order(slot)
 
-    def _order(self, slot: Slot) -> ChildLink | None:
+    def _order_solitary(self) -> ChildLink | None:
+        if not self._open or len(self._ordered) >= ORDERS_AT_ONCE:
+            return None
+        return self._order(self.loops.slot, solitary=True)
+
+    def _order(self, slot: Slot, *, solitary: bool = False) -> ChildLink | None:
         self._keys += 1
         now = self._clock.monotonic()
-        places = self.loops.count if slot is self.loops.slot else 0
-        link = ChildLink(self._keys, slot.index, self, now, places)
+        shared = self.loops.count if slot is self.loops.slot else 0
+        places = 1 if solitary else shared
+        link = ChildLink(self._keys, slot.index, self, now, places, solitary=solitary)
         if not self._orders.order_child(link.key, places, *link.descriptors()):
             link.close()  # the template is away: open() comes with the next one
             return None
@@ -225,6 +228,8 @@ class SlotPool:
         self._ordered.discard(key)
         while self._to_order and len(self._ordered) < ORDERS_AT_ONCE:
             self._start_child(self._to_order.popleft())
+        if self.loops.solitary.turns.first() is not None:
+            self.loops.feed()
 
     def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
         """Of TemplateEvents."""
@@ -248,7 +253,7 @@ class SlotPool:
         in one of before."""
         for link in self.links():
             link.outdated = True
-            give_back(link.take_back())
+            self._take_back(link)
         for slot in self.slots if self._open else ():
             if slot.link is not None and slot.link.is_free:
                 self._recycle(slot, slot.link)
@@ -279,7 +284,7 @@ class SlotPool:
         self._settle_dead(link, code)
         self._gone.set()
         self._on_child_gone()
-        if slot.link is None:
+        if slot.link is None and not link.solitary:
             self._replace(slot, link)
         self.run()
 
@@ -290,10 +295,9 @@ class SlotPool:
             extra = {"slot": link.slot, "child": link.pid, "cause": cause}
             logger.warning("child ended", extra=extra)
         now = self._clock.monotonic()
-        unstarted = []
-        for job in link.jobs.values():
+        jobs = list(link.jobs.values())
+        for job in jobs:
             if job.started_at is None:
-                unstarted.append(job)
                 continue
             outcome = outcome_of_dead(job, link.verdict, link.why or end)
             if outcome is None:
@@ -301,7 +305,7 @@ class SlotPool:
             else:
                 job.source.settle(job, outcome, max(0.0, now - job.started_at))
         link.jobs.clear()
-        give_back(unstarted)
+        give_back([job for job in jobs if job.started_at is None])
 
     def _replace(self, slot: Slot, dead: ChildLink) -> None:
         slot.unready = 0 if dead.ready else slot.unready + 1
@@ -310,6 +314,11 @@ class SlotPool:
             return
         delay = min(30.0, 0.25 * 2 ** min(slot.unready, 10))
         asyncio.get_running_loop().call_later(delay, self._start_child, slot)
+
+    def _retire_spent(self, link: ChildLink) -> None:
+        """A solitary child ends with its job, also if that was taken back."""
+        if link.solitary and not link.jobs and link.killed_at is None and link.retired_at is None:
+            self._retire(link)
 
     def _retire(self, link: ChildLink) -> None:
         now = self._clock.monotonic()
@@ -356,6 +365,7 @@ class SlotPool:
     def _on_loop_reports(self, link: ChildLink) -> None:
         loops = self.loops
         loops.hear(link)
+        self._retire_spent(link)
         if link is loops.successor and link.ready:
             former = loops.take_over()
             if former is not None and not former.jobs and former.killed_at is None:

@@ -40,6 +40,16 @@ class Hello:
     threads: tuple[str, ...]
 
 
+class Orders(Protocol):
+    """What the pool asks of the template."""
+
+    def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
+        """Have a child started; False if that cannot be asked now."""
+
+    def kill(self) -> None:
+        """End the template and all its children."""
+
+
 class TemplateEvents(Protocol):
     """Who is told what the template reports."""
 

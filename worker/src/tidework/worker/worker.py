@@ -15,6 +15,7 @@ from tidework.logs import configure_logs
 from tidework.settings import WorkerSettings
 from tidework.worker import process, template_process
 from tidework.worker.child_config import ChildConfig
+from tidework.worker.solitary import most_solitary
 from tidework.worker.supervisor import Supervisor
 from tidework.worker.template_process import TemplateProcess
 
@@ -44,7 +45,8 @@ def run_worker(settings: WorkerSettings) -> int:
         process.die_with_parent(int(parent))
     adopt = process.become_subreaper()
     try:
-        children = settings.slots + (settings.async_slots > 0)
+        places = settings.async_slots
+        children = settings.slots + (places > 0) + most_solitary(places)
         process.allow_descriptors(
             DESCRIPTORS
             + DESCRIPTORS_PER_SLOT * children
