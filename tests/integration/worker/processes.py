@@ -71,6 +71,7 @@ class WorkerProcess:
         stdout: int | None = None,
     ) -> None:
         self._log = log
+        self.name = str(settings.get("worker_name", log.stem))
         given = {
             "app": app,
             "queue": ["jobs"],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
@@ -20,13 +20,7 @@ from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleRequestError
 from tidework.loop import Loop
 from tidework.model.identity import QueueName
-from tidework.model.lease import (
-    ClaimedJob,
-    ExchangeReply,
-    ExchangeRequest,
-    RenewReply,
-    Settlement,
-)
+from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply, Settlement
 from tidework.model.outcome import Outcome
 from tidework.worker.backoff import Backoff
 from tidework.worker.claims import Grant
@@ -64,6 +58,7 @@ class Consumer:
     cordoned: nothing is claimed for this worker for now, and it takes no markers from others
     paused:   nothing is claimed for anybody until somebody resumes the queue: a marker tells
     documents_seen: unvalidated documents lay in the queue at the last look
+    on_asked: called when somebody waits for the worker's stacks
     """
 
     def __init__(
@@ -85,6 +80,7 @@ class Consumer:
         self.paused = False
         self.documents_seen = False
         self.draining = False
+        self.on_asked: Callable[[], None] = lambda: None
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
@@ -143,10 +139,7 @@ class Consumer:
 
     def on_renewed(self, reply: RenewReply, asked: Sequence[tuple[str, str]]) -> None:
         """The leases ``asked`` for were renewed; some were lost, some jobs are to be cancelled."""
-        self._note_due(reply.next_due)
-        self._note_cordon(cordoned=reply.draining)
-        self._note_pause(paused=reply.paused)
-        self.documents_seen |= reply.intake > 0
+        self._note_told(reply)
         tokens = dict(asked)
         for job in self._unended(reply.lost, tokens):
             self._let_go(job)
@@ -291,15 +284,12 @@ class Consumer:
             if settled.id in refused:
                 task = UNKNOWN_TASK if job is None else job.task
                 self._journal.note_lease_lost(settled.id, task)
-        self._note_due(reply.next_due)
-        self.documents_seen |= reply.intake > 0
         self._work = reply.backlog > 0
         if len(reply.claimed) < request.want:
             self.starved.set()
         else:
             self.starved.clear()
-        self._note_cordon(cordoned=reply.draining)
-        self._note_pause(paused=reply.paused)
+        self._note_told(reply)
         for claimed in reply.claimed:
             self._hold(claimed)
         self._pool.run()
@@ -351,6 +341,14 @@ class Consumer:
         if self._woken:
             times.append(now)
         return timedelta(seconds=max(0.0, min(times) - now))
+
+    def _note_told(self, reply: ExchangeReply | RenewReply) -> None:
+        self._note_due(reply.next_due)
+        self.documents_seen |= reply.intake > 0
+        self._note_cordon(cordoned=reply.draining)
+        self._note_pause(paused=reply.paused)
+        if reply.stacks_asked:
+            self.on_asked()
 
     def _note_due(self, wait: timedelta | None) -> None:
         if wait is None:
