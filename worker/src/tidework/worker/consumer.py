@@ -27,6 +27,7 @@ from tidework.worker.claims import Grant
 from tidework.worker.facts import WorkerFacts
 from tidework.worker.held import HeldJob, Mode, Verdict
 from tidework.worker.journal import UNKNOWN_TASK, Journal
+from tidework.worker.last_chance import keep_apart
 from tidework.worker.outbox import Outbox
 from tidework.worker.slots import SlotPool
 
@@ -244,8 +245,7 @@ class Consumer:
         if self._due_at is not None and self._due_at <= now:
             self._due_at = None
             self._work = True
-        at = self._outbox.due_at()
-        settle = at is not None and at <= now
+        settle = (at := self._outbox.due_at()) is not None and at <= now
         grant = _NOTHING
         if not self.draining and (self._work or settle or self._woken):
             grant = self._pool.claims.reserve(self, ahead=self._work)
@@ -290,12 +290,13 @@ class Consumer:
         else:
             self.starved.clear()
         self._note_told(reply)
+        apart = keep_apart(reply.claimed, self._pool.sources, self._facts.poison_cap)
         for claimed in reply.claimed:
-            self._hold(claimed)
+            self._hold(claimed, apart.get(claimed.id))
         self._pool.run()
         self._pool.claims.offer()
 
-    def _hold(self, claimed: ClaimedJob) -> None:
+    def _hold(self, claimed: ClaimedJob, given_back: Outcome | None) -> None:
         now, found = self._clock.monotonic(), self._facts.admit(claimed, self._clock)
         if isinstance(found, Outcome):
             self._journal.note_unfit(claimed, found)
@@ -312,6 +313,9 @@ class Consumer:
         self._journal.note_claimed(job.task)
         if self.draining:
             self.take_back([job])
+        elif given_back is not None:
+            self.settle(job, given_back, None)
+            self._outbox.hurry()
         else:
             self.lines[job.mode].append(job)
 
@@ -351,9 +355,8 @@ class Consumer:
             self.on_asked()
 
     def _note_due(self, wait: timedelta | None) -> None:
-        if wait is None:
-            self._due_at = None
-        else:
+        self._due_at = None
+        if wait is not None:
             seconds = max(SHORTEST_DUE, wait.total_seconds())
             self._due_at = self._clock.monotonic() + seconds
 

@@ -112,6 +112,7 @@ class Supervisor:
             settings.lease,
             self._keeper.async_tasks,
             settings.async_slots,
+            settings.poison_cap,
         )
         self._consumers = [
             Consumer(queue, index, self._broker, self.pool, facts, journals[index], clock)
