@@ -182,3 +182,66 @@ async def test_an_answer_that_nobody_asked_for_or_that_comes_late_is_dropped(kit
     await beat(kit, answer=StacksAnswer(1, {"n": 1}))
     await beat(kit, answer=StacksAnswer(1, {"n": 2}))
     assert await kit.broker.stacks(kit.queue, "w1") == StacksAnswer(1, {"n": 1})
+
+
+async def test_an_exchange_that_claims_nothing_tells_that_stacks_are_asked_for(kit: Kit) -> None:
+    await beat(kit)
+    await beat(kit, "w2")
+    assert not (await kit.exchange(want=1, worker="w1")).stacks_asked
+    await kit.broker.ask_stacks(kit.queue, "w1")
+    assert (await kit.exchange(want=1, worker="w1")).stacks_asked
+    assert (await kit.exchange(want=1, worker="w1")).stacks_asked, "until it is answered"
+    assert not (await kit.exchange(want=1, worker="w2")).stacks_asked
+
+    await beat(kit, answer=StacksAnswer(1, {}))
+
+    assert not (await kit.exchange(want=1, worker="w1")).stacks_asked
+
+
+async def test_an_exchange_of_a_busy_worker_leaves_that_to_its_renewals(kit: Kit) -> None:
+    await beat(kit)
+    await kit.put(Job("a", "t", {}))
+    await kit.broker.ask_stacks(kit.queue, "w1")
+    reply = await kit.exchange(want=1, worker="w1")
+    assert (len(reply.claimed), reply.stacks_asked) == (1, False)
+    assert not (await kit.exchange(want=0, worker="w1")).stacks_asked
+    assert (await kit.broker.renew(kit.queue, "w1", [])).stacks_asked
+
+
+async def test_idle_workers_are_woken_when_one_is_asked_for_its_stacks(kit: Kit) -> None:
+    workers = ("w1", "w2", "w3")
+    for worker in workers:
+        await beat(kit, worker)
+
+    await kit.broker.ask_stacks(kit.queue, "w2")
+
+    assert (await kit.broker.stats(kit.queue)).inbox == 0, "markers are no backlog"
+    for _ in workers:
+        found = await kit.broker.wait_for_document(kit.queue, timedelta(seconds=5))
+        assert found == MARKER
+    assert (await kit.broker.stats(kit.queue)).inbox == 0
+    asked = [(await kit.exchange(want=1, worker=w, woken=True)).stacks_asked for w in workers]
+    assert asked == [False, True, False]
+    await kit.put_document(b"{}")
+    assert await kit.broker.wait_for_document(kit.queue, timedelta(seconds=5)) == b"{}"
+
+
+async def test_of_many_workers_only_some_are_woken(kit: Kit) -> None:
+    for number in range(30):
+        await beat(kit, f"w{number}")
+    for _ in range(3):
+        await kit.broker.ask_stacks(kit.queue, "w1")
+    found = [await kit.broker.wait_for_document(kit.queue, timedelta(seconds=5)) for _ in range(10)]
+    assert found == [MARKER] * 10
+    assert (await kit.broker.stats(kit.queue)).inbox == 0
+    await kit.put_document(b"{}")
+    assert await kit.broker.wait_for_document(kit.queue, timedelta(seconds=5)) == b"{}"
+
+
+async def test_documents_that_wait_are_not_mixed_with_markers(kit: Kit) -> None:
+    await beat(kit)
+    await kit.put_document(b"{}")
+    await kit.broker.ask_stacks(kit.queue, "w1")
+    assert (await kit.broker.stats(kit.queue)).inbox == 1
+    assert await kit.broker.wait_for_document(kit.queue, timedelta(seconds=5)) == b"{}"
+    assert await kit.broker.wait_for_document(kit.queue, timedelta(milliseconds=50)) is None

@@ -26,6 +26,7 @@ def test_a_short_document_gets_the_defaults_of_the_product() -> None:
     assert (spec.min_replicas, spec.max_replicas, spec.slots) == (0, 5, 1)
     assert (spec.hard_timeout_seconds, spec.max_grace_seconds) == (600, 3600)
     assert (spec.recycle.jobs, spec.recycle.memory_mib) == (1000, 128)
+    assert (spec.memory.limit_mib, spec.memory.most_percent) == (None, 90)
     scaling = spec.scaling
     assert (scaling.target_backlog_per_slot, scaling.target_wait_seconds) == (4.0, None)
     assert (scaling.idle_seconds, scaling.tolerance, scaling.fallback_seconds) == (30, 0.1, 60)
@@ -65,6 +66,7 @@ def test_every_field_is_read() -> None:
         scaling={"targetWaitSeconds": 2.5, "targetBacklogPerSlot": 2},
         retention={"succeededSeconds": 10, "deadSeconds": 20, "count": 30},
         recycle={"jobs": 7, "memoryMiB": 64},
+        memory={"limitMiB": 700, "mostPercent": 75},
         env=[{"name": "LEVEL", "value": "5"}, {"name": "EMPTY"}],
     )
 
@@ -73,6 +75,7 @@ def test_every_field_is_read() -> None:
     assert (spec.spec.hard_timeout_seconds, spec.spec.max_grace_seconds) == (60, 90)
     assert spec.spec.scaling.target_wait_seconds == 2.5
     assert (spec.spec.recycle.jobs, spec.spec.recycle.memory_mib) == (7, 64)
+    assert (spec.spec.memory.limit_mib, spec.spec.memory.most_percent) == (700, 75)
     assert spec.spec.env == (EnvVar(name="LEVEL", value="5"), EnvVar(name="EMPTY", value=""))
     assert spec.limits == QueueLimits(
         lease=timedelta(seconds=5),
@@ -122,6 +125,12 @@ def test_applications_are_named_as_python_imports_them(app: str) -> None:
         ({"env": [{"name": "A", "value": "\0"}]}, "cannot hold a NUL"),
         ({"env": [{"name": "A"}, {"name": "A"}]}, "spec.env: 'A' is given 2 times; keep one"),
         ({"recycle": {"memoryMib": 64}}, "unknown field; did you mean memoryMiB?"),
+        ({"memory": {"limitMib": 64}}, "unknown field; did you mean limitMiB?"),
+        ({"memory": {"mostPercent": 101}}, "spec.memory.mostPercent: has to be 100 or less"),
+        (
+            {"recycle": {"memoryMiB": 300}, "memory": {"limitMiB": 200}},
+            "spec.recycle.memoryMiB: 300 is above memory.limitMiB, which is 200",
+        ),
         (
             {"env": [{"name": "A", "valu": "1"}]},
             "spec.env[0].valu: unknown field; did you mean value?",

@@ -72,6 +72,7 @@ class WorkerProcess:
         pass_fds: Sequence[int] = (),
     ) -> None:
         self._log = log
+        self.name = str(settings.get("worker_name", log.stem))
         given = {
             "app": app,
             "queue": ["jobs"],

@@ -132,6 +132,20 @@ def test_two_ask_for_stacks_at_once(
     (folder / "a.go").touch()
 
 
+def test_idle_workers_are_woken_to_tell_their_stacks(cli: Cli, start_worker: StartWorker) -> None:
+    # With such a lease there are the beats, every 10 s, and what wakes it.
+    workers = [start_worker(worker_name=f"idle-{n}", lease_seconds=600) for n in range(3)]
+    for worker in workers:
+        worker.wait_started()
+        cli.wait_seen(worker.name)
+    for worker in workers:
+        cli.ok("stacks", worker.name)  # brings a beat, so that the next one is far
+
+        text = cli.ok("stacks", worker.name, "--timeout", "8")
+
+        assert f"== supervisor (pid {worker.pid})" in text
+
+
 def test_a_worker_that_stands_still_or_died(
     cli: Cli, start_worker: StartWorker, jobs: Jobs
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive, until
 from tidework.model.job import JobState
 
 
@@ -192,3 +192,39 @@ def test_a_worker_that_ends_while_work_comes_keeps_none_of_it(
     for job_id in ids:
         assert jobs.result(job_id) == "held"
         assert jobs.get(job_id).losses == 0
+
+
+def test_who_is_lost_with_the_culprit_outlives_it(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    # Whenever the culprit runs its worker dies, as by the kernel's OOM killer.
+    began = {name: folder / f"{name}.began" for name in ("innocent", "culprit")}
+    ids = {name: jobs.put("hold", path=str(folder / name)) for name in began}
+    for _ in range(2):
+        worker = start_worker(slots=2, lease_seconds=1)
+        for path in began.values():
+            until(path.exists, "both run")
+        kill(worker, *began.values())
+
+    worker = start_worker(slots=2, lease_seconds=1)
+    until(lambda: any(path.exists() for path in began.values()), "one of them runs")
+    other = "culprit" if began["innocent"].exists() else "innocent"
+    until(lambda: began[other].exists() or jobs.get(ids[other]).releases > 1, "the other one comes")
+    assert not began[other].exists(), "it is given back"
+    (folder / "innocent.go").touch()
+    until(began["culprit"].exists, "the culprit runs")
+    kill(worker, *began.values())
+
+    start_worker(slots=2, lease_seconds=1)
+    dead = jobs.wait_dead(ids["culprit"])
+    assert (dead.losses, dead.error and dead.error.cause) == (3, "lost")
+    assert jobs.result(ids["innocent"]) == "held"
+    assert jobs.get(ids["innocent"]).losses == 2
+
+
+def kill(worker: WorkerProcess, *traces: Path) -> None:
+    """And forget what began in it."""
+    worker.signal(signal.SIGKILL)
+    worker.wait()
+    for path in traces:
+        path.unlink(missing_ok=True)

@@ -156,6 +156,7 @@ def test_the_environment_makes_the_settings_of_the_queue(monkeypatch: pytest.Mon
             maxGraceSeconds=400,
             leaseSeconds=20,
             recycle={"jobs": 7, "memoryMiB": 64},
+            memory={"limitMiB": 700, "mostPercent": 75},
             retention={"succeededSeconds": 5, "deadSeconds": 6, "count": 8},
         )
     )
@@ -169,8 +170,15 @@ def test_the_environment_makes_the_settings_of_the_queue(monkeypatch: pytest.Mon
     assert (settings.app, settings.queue, settings.namespace) == ("shop.tasks", ("emails",), "shop")
     assert (settings.slots, settings.hard_timeout_seconds, settings.lease_seconds) == (3, 90, 20)
     assert (settings.recycle_jobs, settings.recycle_memory_mib) == (7, 64)
+    assert (settings.memory_limit_mib, settings.memory_most_percent) == (700, 75)
     assert (settings.keep_succeeded_seconds, settings.keep_dead_seconds) == (5, 6)
     assert (settings.keep_count, settings.probe_port) == (8, 8080)
+
+
+def test_without_a_memory_limit_of_its_own_that_of_the_container_is_left_alone() -> None:
+    assert "TIDEWORK_MEMORY_LIMIT_MIB" not in variables(container())
+    own = variables(container(env=[{"name": "TIDEWORK_MEMORY_LIMIT_MIB", "value": "300"}]))
+    assert own["TIDEWORK_MEMORY_LIMIT_MIB"] == "300"
 
 
 @pytest.mark.parametrize(("timeout", "most"), [(90, 3600), (600, 300)])

@@ -17,6 +17,7 @@ class Source:
 
     def __init__(self, index: int = 0) -> None:
         self.index = index
+        self.held: dict[str, HeldJob] = {}
         self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Mode)
         self.shares: tuple[float, ...] = (1.0, 0.0)
         self.hungry = True

@@ -150,7 +150,7 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
             claimed = tuple(c for c in reply.claimed if state.holds(c))
             for found in claimed:
                 state.entries[found.id].lease_ms = state.now + state.lease_ms
-            return _reply(state, request.incarnation, claimed, reply.refused)
+            return _reply(state, request, claimed, reply.refused)
         may_reap = state.stamp()
         if request.woken and MARKER in state.intake:
             state.intake.remove(MARKER)
@@ -171,7 +171,7 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
         if request.settlements:
             state.prune(BATCH)
         state.wake()
-        reply = _reply(state, request.incarnation, claimed, refused)
+        reply = _reply(state, request, claimed, refused)
         state.replies[request.incarnation, kind] = (request.sequence, reply)
         state.seen[request.incarnation] = state.now
         await self._announce()
@@ -224,16 +224,21 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
 
 
 def _reply(
-    state: QueueState, incarnation: str, claimed: tuple[ClaimedJob, ...], refused: tuple[str, ...]
+    state: QueueState,
+    request: ExchangeRequest,
+    claimed: tuple[ClaimedJob, ...],
+    refused: tuple[str, ...],
 ) -> ExchangeReply:
+    asked = state.stack_requests.is_waiting(request.incarnation)
     return ExchangeReply(
         claimed=claimed,
         refused=refused,
         next_due=state.next_due(),
         backlog=len(state.in_state(JobState.READY)),
         intake=state.documents(),
-        draining=state.is_cordoned(incarnation),
+        draining=state.is_cordoned(request.incarnation),
         paused=state.pause is not None,
+        stacks_asked=asked and request.want > 0 and not claimed,
     )
 
 

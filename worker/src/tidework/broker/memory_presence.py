@@ -77,7 +77,10 @@ class MemoryPresence(MemoryCalls):
         state = self._open(queue)
         if state.presence.get(incarnation) is None:
             return None
-        return state.stack_requests.ask(incarnation)
+        number = state.stack_requests.ask(incarnation)
+        state.wake_idle()
+        await self._announce()
+        return number
 
     async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
         return self._open(queue).stack_requests.answers.get(incarnation)

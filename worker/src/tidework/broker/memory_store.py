@@ -10,7 +10,7 @@ from tidework.broker.broker import MARKER
 from tidework.broker.memory_entry import Cron, Entry
 from tidework.broker.memory_unique import Uniques
 from tidework.broker.memory_workers import Cordons, StackRequests
-from tidework.model.backlog import Cordon, Pause, Presence
+from tidework.model.backlog import STALE_AFTER, Cordon, Pause, Presence
 from tidework.model.durability import Durability
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.job import FINISHED_STATES, JobState
@@ -24,6 +24,7 @@ TOMBSTONE_MS = 600_000
 TOMBSTONES_PER_JOB = 10
 SERVICE_WEIGHT = 0.05
 SHORTEST_GAP_MS = 3_000
+MOST_WOKEN = 10
 STAMPED_EVERY_MS = 1_000
 _MS = timedelta(milliseconds=1)
 
@@ -96,6 +97,12 @@ class QueueStore:
         if not self.inbox and (self._new_earliest or ready) and self.pause is None:
             self.inbox.append(MARKER)
         self._new_earliest = False
+
+    def wake_idle(self) -> None:
+        """Have blocked workers look, ten at most: there is something that one of them is asked."""
+        if not self.inbox:
+            living = sum(at > self.now - STALE_AFTER // _MS for at in self.seen.values())
+            self.inbox.extend([MARKER] * min(living, MOST_WOKEN))
 
     def take_document(self, raw: bytes) -> bool:
         """Remove one such document from intake; False if somebody else did."""

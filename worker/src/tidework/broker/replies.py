@@ -69,7 +69,7 @@ def read_errors(reply: Sequence[Any]) -> tuple[ErrorGroup, ...]:
 
 def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
     """See exchange.lua."""
-    _, due, ready, documents, refused, claimed, draining, paused = reply
+    _, due, ready, documents, refused, claimed, draining, paused, asked = reply
     return ExchangeReply(
         claimed=tuple(_read_claimed(token, *found) for found in claimed),
         refused=tuple(raw.decode() for raw in refused),
@@ -78,6 +78,7 @@ def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
         intake=documents,
         draining=bool(draining),
         paused=bool(paused),
+        stacks_asked=bool(asked),
     )
 
 

@@ -20,7 +20,7 @@ from tidework.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 ANSWER_WITHIN_S = 30.0
-"""A worker that runs a job looks every 4 s, an idle one every 10 s."""
+"""An idle worker is woken; one that runs a job looks every third of its lease, 10 s at most."""
 _HEAD = ("NAME", "STATE", "QUEUES", "SLOTS", "BUSY", "DONE", "FAILED", "SEEN", "VERSION", "HOST")
 
 

@@ -39,6 +39,7 @@ from tidework.manifests.status import (
 )
 from tidework.manifests.taskqueue import (
     CLUSTER_FIELDS,
+    Memory,
     Recycle,
     Retention,
     TaskQueue,
@@ -61,6 +62,7 @@ __all__ = [
     "ManifestErrors",
     "Manifests",
     "ManualRun",
+    "Memory",
     "Metadata",
     "PodMetadata",
     "PodSpec",

@@ -104,6 +104,27 @@ class Recycle(Part):
     )
 
 
+class Memory(Part):
+    """When a replica ends a child under its jobs, before the kernel ends all of the container."""
+
+    limit_mib: int | None = Field(
+        default=None,
+        ge=64,
+        le=16_777_216,
+        alias="limitMiB",
+        description="A limit for the memory of all processes of a replica together (MiB of PSS), "
+        "besides that of its container (resources.limits.memory): the smaller one counts. Without "
+        "either no child is ended.",
+    )
+    most_percent: int = Field(
+        default=90,
+        ge=10,
+        le=100,
+        description="From so many percent of the limit on the largest child is ended. Lower it for "
+        "tasks that take memory faster than 1 GiB a second.",
+    )
+
+
 class TaskQueueSpec(Part):
     """What is wanted of the queue and its workers."""
 
@@ -113,7 +134,13 @@ class TaskQueueSpec(Part):
                 "self.minReplicas <= self.maxReplicas",
                 "maxReplicas is below minReplicas; raise it, or lower minReplicas",
                 "maxReplicas",
-            )
+            ),
+            cel(
+                "!has(self.memory.limitMiB) || self.recycle.memoryMiB <= self.memory.limitMiB",
+                "recycle.memoryMiB is above memory.limitMiB, so that a child would be ended under "
+                "its job and never replaced between two; lower it, or raise limitMiB",
+                "recycle.memoryMiB",
+            ),
         )
     )
 
@@ -211,6 +238,9 @@ class TaskQueueSpec(Part):
         "7.2 or later, with the append-only file on).",
     )
     recycle: Recycle = Field(default=Recycle(), description="When child processes are replaced.")
+    memory: Memory = Field(
+        default=Memory(), description="When a child process is ended because memory is short."
+    )
     env: tuple[EnvVar, ...] = Field(
         default=(),
         max_length=1000,
@@ -228,10 +258,17 @@ class TaskQueueSpec(Part):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        faults = []
+        faults: list[tuple[str | tuple[str, ...], str]] = []
         if self.max_replicas < self.min_replicas:
             fault = f"{self.max_replicas} is below minReplicas, which is {self.min_replicas}"
             faults.append(("maxReplicas", fault))
+        most, limit = self.recycle.memory_mib, self.memory.limit_mib
+        if limit is not None and most > limit:
+            fault = (
+                f"{most} is above memory.limitMiB, which is {limit}: a child would be ended under "
+                "its job and never replaced between two; lower it, or raise limitMiB"
+            )
+            faults.append((("recycle", "memoryMiB"), fault))
         for name, times in Counter(variable.name for variable in self.env).items():
             if times > 1:
                 faults.append(("env", f"{name!r} is given {times} times; keep one"))

@@ -14,6 +14,7 @@ from tidework.manifests.taskqueue import TaskQueue
 def worker_environment(queue: TaskQueue) -> dict[str, str]:
     """TIDEWORK_* variables of WorkerSettings, by name."""
     spec = queue.spec
+    limit = spec.memory.limit_mib
     return {
         "TIDEWORK_NAMESPACE": queue.metadata.namespace,
         "TIDEWORK_APP": spec.app,
@@ -25,6 +26,8 @@ def worker_environment(queue: TaskQueue) -> dict[str, str]:
         "TIDEWORK_LEASE_SECONDS": str(spec.lease_seconds),
         "TIDEWORK_RECYCLE_JOBS": str(spec.recycle.jobs),
         "TIDEWORK_RECYCLE_MEMORY_MIB": str(spec.recycle.memory_mib),
+        "TIDEWORK_MEMORY_MOST_PERCENT": str(spec.memory.most_percent),
+        **({} if limit is None else {"TIDEWORK_MEMORY_LIMIT_MIB": str(limit)}),
         "TIDEWORK_KEEP_SUCCEEDED_SECONDS": str(spec.retention.succeeded_seconds),
         "TIDEWORK_KEEP_DEAD_SECONDS": str(spec.retention.dead_seconds),
         "TIDEWORK_KEEP_COUNT": str(spec.retention.count),

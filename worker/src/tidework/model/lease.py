@@ -98,7 +98,8 @@ class ExchangeReply:
     """claimed: under a lease from now on; refused: ids whose lease was lost (result refused);
     next_due: wait until something becomes due or a lease runs out, None = nothing known;
     backlog: ready jobs left; intake: documents that lie unvalidated in inbox or intake;
-    draining: the worker is cordoned, nothing was claimed for it; paused: the queue is, likewise."""
+    draining: the worker is cordoned, nothing was claimed for it; paused: the queue is, likewise;
+    stacks_asked: it claimed nothing, and somebody waits for its stacks, see ``Broker.beat``."""
 
     claimed: tuple[ClaimedJob, ...]
     refused: tuple[str, ...]
@@ -107,6 +108,7 @@ class ExchangeReply:
     intake: int
     draining: bool = False
     paused: bool = False
+    stacks_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,14 @@ from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleRequestError
 from tidework.loop import Loop
 from tidework.model.identity import QueueName
-from tidework.model.lease import (
-    ClaimedJob,
-    ExchangeReply,
-    ExchangeRequest,
-    RenewReply,
-    Settlement,
-)
+from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply, Settlement
 from tidework.model.outcome import Outcome
 from tidework.worker.backoff import Backoff
 from tidework.worker.claims import Grant
 from tidework.worker.facts import WorkerFacts
 from tidework.worker.held import HeldJob, Verdict, unended
 from tidework.worker.journal import UNKNOWN_TASK, Journal
+from tidework.worker.last_chance import keep_apart
 from tidework.worker.outbox import Outbox
 from tidework.worker.slots import SlotPool
 from tidework.worker.waiting import Waiting
@@ -62,6 +57,7 @@ class Consumer:
     paused:   nothing is claimed for anybody until somebody resumes the queue: a marker tells
     documents_seen: unvalidated documents lay in the queue at the last look
     on_documents: called when that turns true
+    on_asked: called when somebody waits for the worker's stacks
     """
 
     def __init__(
@@ -83,6 +79,7 @@ class Consumer:
         self.documents_seen = False
         self.on_documents: Callable[[], None] = lambda: None
         self.draining = False
+        self.on_asked: Callable[[], None] = lambda: None
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
@@ -244,8 +241,7 @@ class Consumer:
         if self._due_at is not None and self._due_at <= now:
             self._due_at = None
             self._work = True
-        at = self._outbox.due_at()
-        settle = at is not None and at <= now
+        settle = (at := self._outbox.due_at()) is not None and at <= now
         grant = _NOTHING
         if not self.draining and (self._work or settle or self._woken):
             grant = self._pool.claims.reserve(self, ahead=self._work)
@@ -291,9 +287,7 @@ class Consumer:
         self._due_at = min((at for at in (due_at, self._due_at) if at is not None), default=None)
         if self._due_at is not None:
             self.loop.nudge()
-        for claimed in reply.claimed:
-            self._hold(claimed)
-        self._pool.run()
+        self._hold_all(reply.claimed)
         # Others may have taken the places meanwhile: whoever has one is to have the job.
         surplus = self._waiting.take_of(reply.claimed)
         self._give_up(surplus)
@@ -317,12 +311,16 @@ class Consumer:
         else:
             self.starved.clear()
         self._note_signs(reply)
-        for claimed in reply.claimed:
-            self._hold(claimed)
-        self._pool.run()
+        self._hold_all(reply.claimed)
         self._pool.claims.offer()
 
-    def _hold(self, claimed: ClaimedJob) -> None:
+    def _hold_all(self, claimed: Sequence[ClaimedJob]) -> None:
+        apart = keep_apart(claimed, self._pool.sources, self._facts.poison_cap)
+        for found in claimed:
+            self._hold(found, apart.get(found.id))
+        self._pool.run()
+
+    def _hold(self, claimed: ClaimedJob, given_back: Outcome | None) -> None:
         now, found = self._clock.monotonic(), self._facts.admit(claimed, self._clock)
         if isinstance(found, Outcome):
             self._journal.note_unfit(claimed, found)
@@ -339,6 +337,9 @@ class Consumer:
         self._journal.note_claimed(job.task)
         if self.draining:
             self.take_back([job])
+        elif given_back is not None:
+            self.settle(job, given_back, None)
+            self._outbox.hurry()
         else:
             self._waiting.add(job)
 
@@ -363,11 +364,12 @@ class Consumer:
             self.on_documents()
         self._note_cordon(cordoned=reply.draining)
         self._note_pause(paused=reply.paused)
+        if reply.stacks_asked:
+            self.on_asked()
 
     def _note_due(self, wait: timedelta | None) -> None:
-        if wait is None:
-            self._due_at = None
-        else:
+        self._due_at = None
+        if wait is not None:
             seconds = max(SHORTEST_DUE, wait.total_seconds())
             self._due_at = self._clock.monotonic() + seconds
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tidework.clock import Clock
-from tidework.model.lease import LEASE, ClaimedJob
+from tidework.model.lease import LEASE, POISON_CAP, ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
 from tidework.worker.admission import Admission, admit
@@ -22,7 +22,7 @@ class WorkerFacts:
     specs: the application's tasks, async_tasks: names of its async functions, both kept up to
     date by their owner; async_slots: places for them
     hard_timeout, unknown_grace: seconds; of every job, and how long an unknown task is kept
-    lease: of claimed jobs
+    lease: of claimed jobs; poison_cap: losses that bury one
     """
 
     incarnation: str
@@ -32,6 +32,7 @@ class WorkerFacts:
     lease: timedelta = LEASE
     async_tasks: AbstractSet[str] = frozenset()
     async_slots: int = 0
+    poison_cap: int = POISON_CAP
 
     def admit(self, claimed: ClaimedJob, clock: Clock) -> Admission | Outcome:
         """See admission.py."""

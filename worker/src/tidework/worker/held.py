@@ -52,9 +52,11 @@ class JobSource(Protocol):
 
     index: place of its queue among the worker's, as frames count them
     lines: by mode, jobs that are not in a child yet, first come first served
+    held:  by id, all that no exchange has settled yet
     """
 
     index: int
+    held: dict[str, HeldJob]
     lines: tuple[deque[HeldJob], ...]
 
     @property

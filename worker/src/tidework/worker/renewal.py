@@ -7,7 +7,7 @@ ours. Renewal never waits for an exchange. It also brings back what was lost or 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 from tidework.broker.broker import Broker
@@ -19,10 +19,7 @@ from tidework.worker.journal import Journal
 
 
 class Renewal:
-    """Renews the leases of some consumers of one worker.
-
-    on_asked: called when somebody waits for the worker's stacks
-    """
+    """Renews the leases of some consumers of one worker."""
 
     def __init__(
         self,
@@ -30,12 +27,10 @@ class Renewal:
         incarnation: str,
         consumers: Sequence[tuple[Consumer, Journal]],
         lease: timedelta,
-        on_asked: Callable[[], None] = lambda: None,
     ) -> None:
         self._broker = broker
         self._incarnation = incarnation
         self._consumers = consumers
-        self._on_asked = on_asked
         self._every = lease / 3
         # Soon again: there are two thirds of a lease left.
         self._backoff = Backoff(most=min(timedelta(seconds=1), lease / 6))
@@ -64,6 +59,4 @@ class Renewal:
             journal.note_redis_error(error, "renewal of leases")
             return False
         consumer.on_renewed(reply, leases)
-        if reply.stacks_asked:
-            self._on_asked()
         return True

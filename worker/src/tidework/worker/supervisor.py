@@ -115,6 +115,7 @@ class Supervisor:
             settings.lease,
             self._keeper.async_tasks,
             settings.async_slots,
+            settings.poison_cap,
         )
         self._consumers = [
             Consumer(queue, index, self._broker, self.pool, facts, journals[index], clock)
@@ -122,14 +123,13 @@ class Supervisor:
         ]
         for consumer in self._consumers:
             self.pool.add_source(consumer)
+            consumer.on_asked = self._beat_now
         pairs = list(zip(self._consumers, journals, strict=True))
         self._inboxes = [
             Inbox(consumer, self._broker, journal, clock, settings.lease)
             for consumer, journal in pairs
         ]
-        self._renewal = Renewal(
-            self._broker, self.incarnation, pairs, settings.lease, self._beat_now
-        )
+        self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
         presence = WorkerPresence(
             self._queues, self.pool, self._consumers, self.health, self.numbers, clock
         )

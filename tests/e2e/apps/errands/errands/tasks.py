@@ -23,16 +23,16 @@ app = Tidework("errands", queue="errands")
 @app.task
 def echo(text: str) -> dict[str, str]:
     """Give the text back."""
-    return {"text": text, **_place()}
+    return {"text": text, **place()}
 
 
 @app.task
 def note(seconds: float = 0.0) -> dict[str, str]:
     """Write down the start, take so many seconds, write down the end."""
-    _write("started")
+    write_down("started")
     time.sleep(seconds)
-    _write("ended")
-    return _place()
+    write_down("ended")
+    return place()
 
 
 @app.task
@@ -40,16 +40,16 @@ def linger(seconds: float) -> dict[str, str]:
     """As `note`, but only the first run of the job takes its time."""
     job = current_job().id
     is_first = all(entry["job"] != job for entry in _read())
-    _write("started")
+    write_down("started")
     time.sleep(seconds if is_first else 0)
-    _write("ended")
-    return _place()
+    write_down("ended")
+    return place()
 
 
 @app.task
 def crash() -> None:
     """End the process as a fault in native code does."""
-    _write("started")
+    write_down("started")
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
@@ -58,15 +58,17 @@ def journal_key(namespace: str) -> str:
     return f"e2e:{namespace}:journal"
 
 
-def _place() -> dict[str, str]:
+def place() -> dict[str, str]:
+    """Which pod of which edition this is."""
     return {
         "pod": os.environ.get("POD_NAME", ""),
         "edition": os.environ.get("EDITION", "first"),
     }
 
 
-def _write(what: str) -> None:
-    entry = {"what": what, "job": current_job().id, **_place()}
+def write_down(what: str) -> None:
+    """An entry about the current job."""
+    entry = {"what": what, "job": current_job().id, **place()}
     _store().rpush(journal_key(current_job().namespace), json.dumps(entry))
 
 

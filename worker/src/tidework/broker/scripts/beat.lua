@@ -3,7 +3,7 @@
 -- flags: allow-oom
 -- keys: presence seen
 -- args: incarnation document ttl_ms answered stacks
--- uses: now cordon stacks absent
+-- uses: now cordon asked stacks absent
 -- Returns {number forgotten, number of the request for stacks that waits for an answer, or 0}.
 -- A worker that has left, its presence empty, does not come back: this beat is late.
 local waiting = 0

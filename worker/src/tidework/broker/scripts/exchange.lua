@@ -6,10 +6,10 @@
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch most_held succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
 --       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
--- uses: now reads writes record waiting documents unique index history finish guard due prune oldest
+-- uses: now reads writes record waiting documents unique index history finish guard due prune oldest asked
 -- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, task + zero
 -- byte + body, then unless this is its first delivery: attempt, deliveries, losses, releases),
--- 1 if cordoned, 1 if paused} or {'stale', last sequence}.
+-- 1 if cordoned, 1 if paused, 1 if nothing was claimed and somebody asked for the worker's stacks} or {'stale', last sequence}.
 local CAPPED_RELEASE_DELAY_MS = 5000
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
@@ -21,9 +21,14 @@ local draining = (score_of(K.draining, A.incarnation) or 0) > now
 local token_of_claim = A.incarnation .. ':' .. A.sequence
 local claimed, claimed_ids, refused = {}, {}, {}
 
+-- A worker with jobs hears it with their renewal.
+local function is_asked()
+  return #claimed == 0 and A.want ~= '0' and are_stacks_asked(A.incarnation)
+end
+
 local function reply()
   return {'ok', next_due(), count_ready(), documents(), refused, claimed,
-    draining and 1 or 0, is_paused() and 1 or 0}
+    draining and 1 or 0, is_paused() and 1 or 0, is_asked() and 1 or 0}
 end
 
 -- A resend may come so late that a claimed job is somebody else's by now: left out. The leases are

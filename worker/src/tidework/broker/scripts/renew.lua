@@ -2,7 +2,7 @@
 -- flags: allow-oom
 -- keys: leases draining
 -- args: incarnation lease_ms ...      groups of: id, token
--- uses: now reads writes record waiting documents guard unique index finish due stacks
+-- uses: now reads writes record waiting documents guard unique index finish due asked
 -- Returns {next due ms, documents, lost ids, ids whose cancellation is requested,
 -- 1 if the worker is cordoned, 1 if the queue is paused, 1 if somebody asked for its stacks}.
 local lease_ms = tonumber(A.lease_ms)
@@ -23,6 +23,5 @@ for i = A.rest, #ARGV, 2 do
 end
 flush()
 local draining = (score_of(K.draining, A.incarnation) or 0) > now
-local asked, answered = stack_requests(A.incarnation)
 return {next_due(), documents(), lost, cancelling, draining and 1 or 0, is_paused() and 1 or 0,
-  asked > answered and 1 or 0}
+  are_stacks_asked(A.incarnation) and 1 or 0}

@@ -1,8 +1,10 @@
 -- keys: inbox intake
--- Documents not yet validated; the marker that only wakes is none.
+-- Documents not yet validated; markers, which only wake, are none. They come into an empty inbox.
 local function documents()
-  local inbox = redis.call('LLEN', K.inbox)
-  if inbox > 0 and redis.call('LINDEX', K.inbox, -1) == '!' then inbox = inbox - 1 end
+  local inbox, last = redis.call('LLEN', K.inbox), -1
+  while inbox > 0 and redis.call('LINDEX', K.inbox, last) == '!' do
+    inbox, last = inbox - 1, last - 1
+  end
   local intake = redis.call('LLEN', K.intake)
   if intake > 0 and intake <= 16 then
     for _, raw in ipairs(redis.call('LRANGE', K.intake, 0, -1)) do
