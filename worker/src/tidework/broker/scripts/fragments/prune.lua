@@ -12,6 +12,7 @@ local function forget(ended, id, ended_at)
   drop(K.records, id)
   drop(K.details, id)
   drop(K.history, id)
+  if ended == K.dead then forget_progress(id) end
   if ended_at + TOMBSTONE_MS > now then place(K.tombstones, ended_at + TOMBSTONE_MS, id) end
 end
 
