@@ -45,7 +45,7 @@ async def record_of(kit: Kit, name: str = "a") -> JobRecord:
 
 async def done_of(kit: Kit, name: str = "a") -> float | None:
     progress = (await record_of(kit, name)).progress
-    return progress and progress.done
+    return None if progress is None else progress.done
 
 
 async def test_what_a_job_said_last_is_told(kit: Kit) -> None:

@@ -140,8 +140,8 @@ class WorkerActs(Player):
     def tell(self, which: list[int], sequence: int, progress: bytes, positions: bytes) -> None:
         """Jobs say how far they are, some of them after their end, or twice."""
         leases = self.leases() or [("nobody", "w0:1")]
-        told = (sequence, progress, positions)
-        self.twins.ask("note_progress", [ProgressNote(*pick(leases, i), *told) for i in which])
+        notes = [ProgressNote(*pick(leases, i), sequence, progress, positions) for i in which]
+        self.twins.ask("note_progress", notes)
         for i in which:
             self.twins.ask("checkpoints", pick(leases, i)[0])
 

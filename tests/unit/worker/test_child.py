@@ -24,6 +24,7 @@ class Bench:
         self.permits_read, self.permits_write = os.pipe()
         os.set_blocking(self.permits_read, False)
         self.ran: list[int] = []
+        self.told: list[frames.JobOrder] = []
         self.gate = threading.Semaphore(0)
         self._buffer = frames.FrameBuffer()
         self._found: list[bytes] = []
@@ -32,7 +33,7 @@ class Bench:
         self._thread.start()
 
     def _serve(self) -> None:
-        Child(self._theirs, self.permits_read, self._attempt).serve()
+        Child(self._theirs, self.permits_read, self._attempt, self.told.append).serve()
 
     def _attempt(self, frame: frames.JobFrame) -> Outcome:
         self.gate.acquire(timeout=10)

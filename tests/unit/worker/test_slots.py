@@ -136,7 +136,6 @@ async def test_an_end_that_was_said_in_time_beats_the_timeout(make: Make) -> Non
 @pytest.mark.parametrize(
     ("verdict", "settled", "forgotten"),
     [
-        (Verdict.CANCELLED, {"a": Outcome.cancelled()}, []),
         (Verdict.HANDED_BACK, {"a": Outcome.release()}, []),
         (Verdict.LEASE_LOST, {}, ["a"]),
     ],

@@ -151,6 +151,8 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         "cron": record.cron or None,
         "unique": record.unique or None,
         "cancel_requested": record.cancel_requested or None,
+        "progress": _progress(record),
+        "checkpoints": record.checkpoints or None,
         "result": record.result,
     }
     if record.error is not None:
@@ -160,6 +162,15 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         found["trace"] = error.trace or None
     found["history"] = [_delivery(each) for each in record.history] or None
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _progress(record: JobRecord) -> dict[str, Any] | None:
+    found = record.progress
+    if found is None:
+        return None
+    told = {"done": found.done, "total": found.total, "note": found.note or None}
+    told["at"] = _moment(found.at)
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _delivery(found: Delivery) -> dict[str, Any]:

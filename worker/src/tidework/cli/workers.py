@@ -217,7 +217,7 @@ def _row(entry: WorkerEntry) -> tuple[str, ...]:
 def _slot_lines(entry: WorkerEntry, jobs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each running job, by slot; slots without one in a line of their own."""
     said = entry.document
-    head = ("SLOT", "JOB", "TASK", "QUEUE", "ATTEMPT", "RUNS FOR", "CHILD")
+    head = ("SLOT", "JOB", "TASK", "QUEUE", "ATTEMPT", "RUNS FOR", "CHILD", "PROGRESS")
     ordered = sorted(jobs, key=lambda job: (_number(job.get("slot")), job.get("since") or ""))
     rows = [_job_row(job, entry.presence.seen_at) for job in ordered]
     if rows:
@@ -234,7 +234,15 @@ def _job_row(job: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
         runs = in_words(max(timedelta(0), now - datetime.fromisoformat(since)))
     fields = [job.get(field) for field in ("slot", "id", "task", "queue", "attempt")]
     texts = ["-" if value is None else str(value) for value in [*fields, job.get("child")]]
-    return (*texts[:5], runs, texts[5])
+    return (*texts[:5], runs, texts[5], _progress(job.get("progress")))
+
+
+def _progress(said: Any) -> str:
+    if not isinstance(said, Mapping):
+        return "-"
+    done, total, note = (said.get(field) for field in ("done", "total", "note"))
+    share = "" if total is None else f" of {total}"
+    return f"{done}{share} {note or ''}".strip()
 
 
 def _stack_lines(document: Mapping[str, Any]) -> Iterator[str]:

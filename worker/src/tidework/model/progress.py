@@ -80,18 +80,34 @@ def read_positions(text: bytes) -> dict[str, Key]:
     return found
 
 
+def check_texts(progress: bytes, positions: bytes) -> None:
+    """Raises ValueError for what is not ours, from a process that its job may have broken."""
+    if len(progress) > TEXT_LIMIT or len(positions) > TEXT_LIMIT or b"\t" in progress + positions:
+        raise ValueError("a text of progress that is too long, or not ours")
+    if progress:
+        found = json.loads(progress)
+        done, total, note = found if isinstance(found, list) and len(found) == 3 else (None,) * 3
+        if not isinstance(note, str) or not all(
+            isinstance(n, Number | None) for n in (done, total)
+        ):
+            raise ValueError(f"{progress!r:.100} is no progress")
+    read_positions(positions)
+
+
 def check_key(key: Any, name: str) -> Key:
-    """An item's key as it is. Raises ConfigurationError if it cannot be one."""
+    """An item's key, as it comes back from the queue. Raises ConfigurationError if it is none."""
     if isinstance(key, str):
         if len(key) <= KEY_LIMIT:
-            return key
+            return str.__str__(key)
         fault = f"a text of {len(key)} characters, at most {KEY_LIMIT} are kept"
-    elif isinstance(key, int):  # and bool
+    elif isinstance(key, bool):
+        return key
+    elif isinstance(key, int):
         if abs(key) <= LARGEST:
-            return key
+            return int(key)
         fault = "an integer beyond 64 bits; give it as a text"
     elif isinstance(key, float) and math.isfinite(key):
-        return key
+        return float(key)
     else:
         fault = f"{key!r:.100}; give a text, a number or a boolean"
     raise ConfigurationError(f"{where(name)}: key() of an item returned {fault}")
@@ -103,8 +119,11 @@ def where(name: str) -> str:
 
 
 def _count(field: str, value: Any) -> Number:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= LARGEST:  # nan is not, either
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or not 0 <= value <= LARGEST  # nan is not, either
+    ):
         raise ConfigurationError(
             f"progress({field}={value!r:.100}): give a number from 0 on"
             + (", or None if it is not known" if field == "total" else "")

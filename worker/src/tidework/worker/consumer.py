@@ -20,13 +20,7 @@ from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleRequestError
 from tidework.loop import Loop
 from tidework.model.identity import QueueName
-from tidework.model.lease import (
-    ClaimedJob,
-    ExchangeReply,
-    ExchangeRequest,
-    RenewReply,
-    Settlement,
-)
+from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply, Settlement
 from tidework.model.outcome import Outcome
 from tidework.worker.backoff import Backoff
 from tidework.worker.claims import Grant
@@ -34,6 +28,7 @@ from tidework.worker.facts import WorkerFacts
 from tidework.worker.held import HeldJob, Mode, Verdict
 from tidework.worker.journal import UNKNOWN_TASK, Journal
 from tidework.worker.outbox import Outbox
+from tidework.worker.progress_notes import ProgressNotes
 from tidework.worker.slots import SlotPool
 
 WAIT_AHEAD = 0.5
@@ -85,6 +80,7 @@ class Consumer:
         self.paused = False
         self.documents_seen = False
         self.draining = False
+        self.notes = ProgressNotes(queue, broker, journal, clock)
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
@@ -152,7 +148,7 @@ class Consumer:
             self._let_go(job)
         for job in self._unended(reply.cancel, tokens):
             if self._withdraw(job, Verdict.CANCELLED):
-                self.settle(job, Outcome.cancelled(), None)
+                self.settle(job, Outcome.cancelled("it had not begun"), None)
         self.loop.nudge()
 
     def drain(self) -> None:
@@ -222,6 +218,7 @@ class Consumer:
         sent = self._under_way
         began = self._clock.monotonic()
         try:
+            await self.notes.write_last(sent.request.settlements)
             reply = await self._broker.exchange(self.queue, sent.request)
         except StaleRequestError as error:
             # Ours is the only hand that counts the sequence: an answer of another life.

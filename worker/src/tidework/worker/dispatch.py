@@ -51,6 +51,8 @@ class Recycling:
         """Why this child is to be replaced, in words."""
         if link.outdated:
             return "the application was loaded anew"
+        if link.spent:
+            return "a job was cancelled in it"
         if link.done >= self.jobs * max(1, link.places):
             return f"{link.done} jobs"
         if link.pss > self.memory:
@@ -61,7 +63,7 @@ class Recycling:
 
     def room(self, link: ChildLink) -> int:
         """How many jobs more the child may be sent before it is replaced."""
-        if link.outdated or link.pss > self.memory:
+        if link.outdated or link.spent or link.pss > self.memory:
             return 0
         return self.jobs - link.done - len(link.jobs)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from tidework.clock import Clock
-from tidework.model.outcome import Outcome
+from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames, process
 from tidework.worker.child_link import ChildLink
 from tidework.worker.claims import Claims, Places
@@ -32,12 +32,12 @@ from tidework.worker.held import HeldJob, JobSource, Verdict
 from tidework.worker.loop_places import LoopPlaces
 from tidework.worker.overdue import RETIRE_PATIENCE, Overdue
 from tidework.worker.service_times import ServiceTimes
+from tidework.worker.stopping import CANCEL_GRACE, Stopping, how_it_ended
 from tidework.worker.timer import Timer
 from tidework.worker.verdicts import outcome_of_dead, outcome_of_stopped
 
 ORDERS_AT_ONCE = 64
 """Children that the template is asked for at once; its socket holds some 270 orders."""
-_STOPPED = Outcome.cancelled()
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +56,7 @@ class SlotPool:
     """All slots of the worker.
 
     async_slots:   places for async jobs
+    cancel_grace:  seconds in which a cancelled job has to end
     on_child_gone: called when a child has ended, for whoever looks after what it leaves
     """
 
@@ -67,6 +68,7 @@ class SlotPool:
         clock: Clock,
         *,
         async_slots: int = 0,
+        cancel_grace: float = CANCEL_GRACE,
         on_child_gone: Callable[[], None] = lambda: None,
     ) -> None:
         self.slots = [Slot(index) for index in range(count)]
@@ -76,13 +78,16 @@ class SlotPool:
         self.dispatch = Dispatch(
             self.slots, self.sources, self._times, recycling, clock, self._timer.by
         )
-        self.loops = LoopPlaces(async_slots, Slot(count), self.sources, clock, self._timer.by)
+        self.stopping = Stopping(cancel_grace, clock, self._timer.by)
+        self.loops = LoopPlaces(
+            async_slots, Slot(count), self.sources, self.stopping, clock, self._timer.by
+        )
         places: list[Places] = [self.dispatch]
         if async_slots:
             places.append(self.loops)
         self.claims = Claims(places)
         self._orders = orders
-        self._overdue = Overdue(self.loops, orders.kill, self.run)
+        self._overdue = Overdue(self.loops, self.stopping, orders.kill, self.run)
         self._recycling = recycling
         self._clock = clock
         self._on_child_gone = on_child_gone
@@ -155,8 +160,7 @@ class SlotPool:
     def stop_job(self, job: HeldJob, verdict: Verdict) -> bool:
         """Stop a job that is in a child. True: it had not started and is the caller's again.
 
-        Else the child is killed, or the job cancelled on its loop, and its source hears of it
-        when it has ended.
+        Else it is told, or its child killed, and its source hears of it when it has ended.
         """
         link = next((link for link in self._links.values() if job in link.jobs.values()), None)
         if link is None:
@@ -166,7 +170,10 @@ class SlotPool:
         give_back([other for other in taken if other is not job])
         if not ours and link.places:
             self.loops.stop(link, job, verdict)
+        elif not ours and verdict is Verdict.CANCELLED:
+            self.stopping.cancel(link, job)
         elif not ours:
+            job.verdict = job.verdict and verdict  # it may have been cancelled before
             link.kill(verdict, job, self._clock.monotonic())
         self.run()
         # If nothing is left in it, its child has nothing to report that would free the slot.
@@ -311,11 +318,17 @@ class SlotPool:
         wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
         self._timer.by((job.started_at or 0.0) + wait)
 
+    def on_said(self, link: ChildLink, job: HeldJob) -> None:
+        """Of ChildEvents."""
+        self.stopping.on_said(link, job)
+        job.source.notes.note(job)
+
     def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """Of ChildEvents."""
         outcome: Outcome | None = ended.outcome
-        if job.verdict is not None and outcome == _STOPPED:
-            outcome = outcome_of_stopped(job, job.verdict)
+        if job.verdict is not None and ended.outcome.kind is OutcomeKind.CANCELLED:
+            how = how_it_ended(job, self._clock.monotonic())
+            outcome = outcome_of_stopped(job, job.verdict, how)
         else:
             times = self.loops.times if link.places else self._times
             times.note(job.task, ended.seconds)
