@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.conftest import LEASE, Kit
+from tidework.broker.keys import queue_key
+from tidework.broker.redis import RedisBroker
 from tidework.model.backlog import JobRecord
 from tidework.model.job import Job, JobState
-from tidework.model.lease import Lease, Settlement
+from tidework.model.lease import Lease, QueueLimits, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote, positions_text, progress_text
 
@@ -184,3 +186,21 @@ async def test_a_dead_letter_keeps_it_for_its_replay_and_takes_it_along(kit: Kit
     await kit.exchange(Settlement(*again, Outcome.bury(ERROR)))
     await kit.broker.purge(kit.queue, ["a"])
     assert await kit.broker.checkpoints(kit.queue, "a") == {}
+
+
+async def test_what_a_worker_of_an_older_version_left_goes_with_its_job(kit: Kit) -> None:
+    """It settles by a script that knows of no progress."""
+    if not isinstance(kit.broker, RedisBroker):
+        pytest.skip("the model has one version")
+    kit.use(QueueLimits(lease=timedelta(minutes=1), keep_succeeded=timedelta(milliseconds=1)))
+    first, second = await claim(kit, "a", "b")
+    await kit.exchange(Settlement(*first, Outcome.complete()))
+    key = queue_key(kit.queue, "progress")
+    assert isinstance(kit.broker, RedisBroker)
+    await kit.broker.transport.command("HSET", key, "a", "w1:1 1 1\t\t{}")
+    await kit.let_pass(timedelta(milliseconds=20))
+
+    await kit.exchange(Settlement(*second, Outcome.retry(ERROR, timedelta(minutes=1))))
+
+    assert await kit.broker.get_job(kit.queue, "a") is None
+    assert await kit.broker.transport.command("HLEN", key) == 0

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
+from tidework.cli.tables import in_short
 from tidework.errors import EnvelopeError
 from tidework.model.backlog import Delivery, JobRecord
 from tidework.model.identity import new_job_id
@@ -100,6 +101,8 @@ def get_job(
         click.echo(json.dumps(found, indent=2, default=str))
         return
     found.pop("history", None)
+    if record.progress is not None:
+        found["progress"] = f"{in_short(found['progress'])}, {_moment(record.progress.at)}"
     width = max(len(name) for name in found)
     for name, value in found.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)

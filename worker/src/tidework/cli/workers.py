@@ -13,7 +13,7 @@ import click
 from tidework.broker.redis import connect_blocking
 from tidework.broker.transport import drive
 from tidework.cli.options import namespace_option, output_option, redis_option
-from tidework.cli.tables import columns
+from tidework.cli.tables import columns, in_short
 from tidework.model.identity import QueueName
 from tidework.roster import Roster, WorkerEntry, in_words
 from tidework.settings import Settings
@@ -234,15 +234,7 @@ def _job_row(job: Mapping[str, Any], now: datetime) -> tuple[str, ...]:
         runs = in_words(max(timedelta(0), now - datetime.fromisoformat(since)))
     fields = [job.get(field) for field in ("slot", "id", "task", "queue", "attempt")]
     texts = ["-" if value is None else str(value) for value in [*fields, job.get("child")]]
-    return (*texts[:5], runs, texts[5], _progress(job.get("progress")))
-
-
-def _progress(said: Any) -> str:
-    if not isinstance(said, Mapping):
-        return "-"
-    done, total, note = (said.get(field) for field in ("done", "total", "note"))
-    share = "" if total is None else f" of {total}"
-    return f"{done}{share} {note or ''}".strip()
+    return (*texts[:5], runs, texts[5], in_short(job.get("progress")))
 
 
 def _stack_lines(document: Mapping[str, Any]) -> Iterator[str]:
