@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
@@ -107,6 +108,14 @@ class Bench:
         os.close(self.permits_write)
 
 
+def until(found: Callable[[], bool]) -> None:
+    """Look for ten seconds at most."""
+    deadline = time.monotonic() + 10
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     found = Bench()
@@ -166,6 +175,37 @@ def test_a_stop_that_comes_with_its_job_does_not_get_lost(bench: Bench) -> None:
 
     found = [bench.report(), bench.report()]
     assert {type(report) for report in found} == {frames.Alive, frames.Started}
+    assert bench.ended() == (1, Outcome.cancelled())
+
+
+def test_what_a_job_says_comes_before_its_end(bench: Bench) -> None:
+    bench.send(1)
+    assert bench.started() == 1
+    until(lambda: 1 in bench.attempts.jobs)
+
+    bench.attempts.jobs[1].note_progress(1, None, "")
+
+    assert bench.report() == frames.Said(1, b'[1,null,""]', b"")
+    bench.let_end(1)
+    assert bench.ended() == (1, Outcome.complete(b"{}"))
+
+
+def test_a_cancel_waits_for_the_item_of_a_job_and_a_stop_does_not(bench: Bench) -> None:
+    bench.send(1)
+    assert bench.started() == 1
+    until(lambda: 1 in bench.attempts.jobs)
+    job = bench.attempts.jobs[1]
+    job.loops = 1
+
+    bench.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+    assert bench.report() == frames.Alive()
+    assert (job.hand_back_requested, job.stopped) == (True, False)
+    bench.pipe.sendall(frames.order_frame(frames.Cancel(1)))
+    assert bench.report() == frames.Alive()
+    assert (job.cancel_requested, job.interrupted) == (True, False)
+    bench.pipe.sendall(frames.order_frame(frames.Stop(1)))
+    assert bench.report() == frames.Alive()
+
     assert bench.ended() == (1, Outcome.cancelled())
 
 

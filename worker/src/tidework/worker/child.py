@@ -29,6 +29,7 @@ from tidework.worker.permits import Permits
 from tidework.worker.process import TELL
 
 _CHUNK = 65536
+_STRIKING = (signal.SIGALRM, TELL)
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,12 @@ class Child:
     def on_told(self, _number: int, _frame: object) -> None:
         """TELL: an order has been written; the one who waits for jobs reads it anyway."""
         if self._runs and os.getpid() == self._pid:
-            self._read(socket.MSG_DONTWAIT)
+            # Nothing may be raised, nor read, between what the pipe gave and what is made of it.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _STRIKING)
+            try:
+                self._read(socket.MSG_DONTWAIT)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def say(self, number: int, progress: bytes, positions: bytes, last: bool) -> bool:  # noqa: FBT001
         """Of Execution: what the job says of itself. It never waits for the supervisor."""

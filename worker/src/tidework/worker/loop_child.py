@@ -32,9 +32,10 @@ MOST_UNSENT = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class _Running:
+    """``job``: None until its first step."""
+
     number: int
     began: float
-    stepped: bool = False
     order: frames.JobOrder | None = None
     task: asyncio.Task[None] | None = None
     job: RunningJob | None = None
@@ -159,7 +160,6 @@ class LoopChild:
         running.task = self._loop.create_task(self._run(running, job), context=self._context.copy())
 
     async def _run(self, running: _Running, job: frames.JobFrame) -> None:
-        running.stepped = True
         outcome = STOPPED if running.stopped else await self._attempt(running, job)
         if os.getpid() != self._pid:
             os._exit(0)  # as above
