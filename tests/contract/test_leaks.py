@@ -61,6 +61,7 @@ def run(client: redis.Redis, command: str) -> None:
         ("ready", "ZADD {} 5 dead", "job dead lies among the waiting ones"),
         ("records", "HDEL {} old", "job old lies among the running ones"),
         ("details", "HSET {} gone 7", "details of job gone, which does not exist"),
+        ("progress", "HSET {} gone 7", "progress of job gone, which is not there"),
         ("holders", "HDEL {} w", "holders {}, leases of"),
         ("holders", "HSET {} w2 1", "leases of"),
         ("index", "ZADD {} 0 task:t|S|5|gone", "the index has task:t|S|5|gone"),

@@ -36,6 +36,7 @@ def expected_of(state: QueueState) -> StoredQueue:
         cancelled=_scores(state, JobState.CANCELLED),
         tombstones=dict(state.tombstones),
         history={e.id: "\n".join(e.history) for e in entries.values() if e.history},
+        progress={e.id: e.progress.decode() for e in entries.values() if e.progress},
         index=dict.fromkeys(_index(state), 0),
         errors=dict(Counter(_fingerprint(e) for e in state.in_state(JobState.DEAD))),
         uniques={key: job_id for key, (job_id, _) in uniques.items()},

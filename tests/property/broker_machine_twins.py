@@ -52,6 +52,7 @@ READ_OUTS = frozenset(
         "gather",
         "crontasks",
         "cron_record",
+        "checkpoints",
     ]
 )
 

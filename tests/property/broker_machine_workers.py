@@ -23,6 +23,7 @@ from tidework.broker.broker import MARKER
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, Settlement
 from tidework.model.outcome import JobError, Outcome
+from tidework.model.progress import ProgressNote
 
 UPKEEP_MS = 4_000
 """Often enough for the reaper not to stand still."""
@@ -142,6 +143,21 @@ class WorkerActs(Player):
         if which:
             ttl = None if seconds is None else timedelta(seconds=seconds)
             self.twins.ask("once_end", pick(leases, which[-1]), key, ttl=ttl)
+
+    @act(
+        2,
+        which=FEW,
+        sequence=st.integers(1, 3),
+        progress=st.sampled_from((b"", b'[1,null,""]')),
+        positions=st.sampled_from((b"", b'{"":7}')),
+    )
+    def tell(self, which: list[int], sequence: int, progress: bytes, positions: bytes) -> None:
+        """Jobs say how far they are, some of them after their end, or twice."""
+        leases = self.leases() or [("nobody", "w0:1")]
+        notes = [ProgressNote(*pick(leases, i), sequence, progress, positions) for i in which]
+        self.twins.ask("note_progress", notes)
+        for i in which:
+            self.twins.ask("checkpoints", pick(leases, i)[0])
 
     @act(1, worker=WORKERS, undo=st.booleans())
     def cordon(self, worker: int, undo: bool) -> None:

@@ -93,6 +93,10 @@ def _owned_by_jobs(stored: StoredQueue) -> Iterator[str]:
     for part in ("records", "details", "history"):
         for job_id in getattr(stored, part).keys() - stored.jobs.keys():
             yield f"{part} of job {job_id}, which does not exist"
+    for job_id in stored.progress:
+        record = stored.record_of(job_id) if job_id in stored.jobs else None
+        if record is None or record.state in ("succeeded", "cancelled"):
+            yield f"progress of job {job_id}, which is {record or 'not there'}"
 
 
 def _leases(stored: StoredQueue) -> Iterator[str]:

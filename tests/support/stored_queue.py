@@ -71,6 +71,7 @@ class StoredQueue:
     holders: dict[str, int]
     details: dict[str, Any]
     history: dict[str, str]
+    progress: dict[str, str]
     succeeded: Scores
     dead: Scores
     cancelled: Scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tidework import SoftTimeout, once_per_key
+from tests.unit.sdk.long_jobs import Bench
+from tidework import SoftTimeout, long_jobs, once_per_key
 from tidework.broker.memory import MemoryBroker
 from tidework.broker.transport import drive
 from tidework.client import Client
@@ -17,6 +19,7 @@ from tidework.model.current import CurrentJob, running_job
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest, Lease
+from tidework.model.outcome import Outcome, OutcomeKind
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"
@@ -41,6 +44,30 @@ def test_index_returns_what_it_had_done(page: dict[str, Any]) -> None:
 
     assert page["index"](["1", "2", "3", "4"]) == {"done": 2}
     assert page["index"](["1"]) == {"done": 1}
+
+
+def test_reindex_goes_on_after_the_row_it_had_finished(
+    page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, done, asked = Bench(), list[int](), list[object]()
+    monkeypatch.setattr(long_jobs, "_client", Client(broker=bench.broker))
+
+    def rows_after(shop: int, last: int | None) -> list[dict[str, int]]:
+        asked.append((shop, last))
+        return [{"id": row} for row in (10, 20, 30) if row > (last or 0)]
+
+    def index_row(row: dict[str, int]) -> None:
+        if row["id"] == 30 and len(asked) == 1:
+            raise ValueError("not yet")
+        done.append(row["id"])
+
+    page |= {"rows_after": rows_after, "index_row": index_row}
+    assert bench.run(lambda: page["reindex"](7)).kind is OutcomeKind.RETRY
+    assert bench.run(lambda: page["reindex"](7)) == Outcome.complete(b"1")
+
+    assert asked == [(7, None), (7, 20)]
+    assert done == [10, 20, 30]
+    assert json.loads(bench.said[-1][0]) == [1, None, "row 30"]
 
 
 def test_settle_order_charges_once(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeRequest, Lease, Settlement
 from tidework.model.outcome import JobError, Outcome
+from tidework.model.progress import ProgressNote
 from tidework.model.unique import OnConflict, Unique
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +62,7 @@ ENDS = (
     Settlement("m4", "host.0a1b2c3d:1", Outcome.release(timedelta(seconds=1))),
     Settlement("m5", "host.0a1b2c3d:1", Outcome.bury(ERROR)),
     Settlement("m6", "host.0a1b2c3d:1", Outcome.loss(JobError("WorkerLost", "it died"))),
-    Settlement("m7", "host.0a1b2c3d:1", Outcome.cancelled()),
+    Settlement("m7", "host.0a1b2c3d:1", Outcome.cancelled("it ended by itself")),
 )
 
 
@@ -158,6 +159,9 @@ CALLS: Mapping[str, Calls] = {
     "begin a block that is to be done once": lambda b: b.once_begin(QUEUE, LEASE, "charge:42"),
     "say that it is done": lambda b: b.once_end(QUEUE, LEASE, "charge:42", ttl=MINUTE),
     "say that it is not": lambda b: b.once_end(QUEUE, LEASE, "charge:42", ttl=None),
+    "keep the progress of a job": lambda b: b.note_progress(
+        QUEUE, [ProgressNote(*LEASE, 3, b'[40,100,"pages"]', b'{"":40}')]
+    ),
     "pause": lambda b: b.pause(QUEUE, "the mail server moves"),
     "resume": lambda b: b.resume(QUEUE),
     "list ready jobs, the second page": lambda b: b.list_jobs(

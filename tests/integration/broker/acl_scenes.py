@@ -27,6 +27,7 @@ from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, QueueLimits, Settlement
 from tidework.model.outcome import JobError, Outcome
+from tidework.model.progress import ProgressNote
 from tidework.model.unique import OnConflict, Unique
 from tidework.worker.inbox import read_document
 
@@ -210,6 +211,9 @@ async def work(stage: Stage) -> None:
     assert await broker.once_begin(queue, lease, "k") == OnceAnswer.FIRST
     assert await broker.once_end(queue, lease, "k", ttl=MINUTE)
     assert await broker.once_begin(queue, lease, "k") == OnceAnswer.DONE
+    notes = [ProgressNote(found.id, "w:2", 1, b'[1,null,""]', b'{"":7}') for found in claimed]
+    assert await broker.note_progress(queue, [*notes, ProgressNote("gone", "w:1", 1, b"", b"")])
+    assert await broker.checkpoints(queue, claimed[0].id) == {"": 7}
     outcomes = [
         Outcome.complete(b"1"),
         Outcome.retry(ERROR, MINUTE),
@@ -311,6 +315,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "renew",
         "once_begin",
         "once_end",
+        "note_progress",
         "beat",
         "leave",
     ),
@@ -339,7 +344,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
 PLAIN: Mapping[str, frozenset[str]] = {
     "viewer": frozenset({"smembers", "hgetall"}),
     "producer": frozenset({"sismember", "sadd"}),
-    "worker": frozenset({"sismember", "sadd", "blmove"}),
+    "worker": frozenset({"sismember", "sadd", "blmove", "hget"}),
     "scheduler": frozenset({"sismember", "sadd", "smembers", "hgetall"}),
 }
 """A role -> the commands that it calls without a script, besides those of every role."""

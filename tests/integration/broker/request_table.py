@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.integration.broker.request_once import BLOCKS
+from tests.integration.broker.request_progress import NOTES
 from tests.integration.broker.request_steps import (
     BROKEN,
     NO_ID,
@@ -379,4 +380,4 @@ CRONTASKS = [
     Row("run_now", "as a person asks", run_by_hand(None)),
 ]
 
-ROWS = [*JOBS, *WORKERS, *BLOCKS, *PEOPLE, *LEADERS, *CRONTASKS]
+ROWS = [*JOBS, *WORKERS, *BLOCKS, *NOTES, *PEOPLE, *LEADERS, *CRONTASKS]

@@ -39,8 +39,8 @@ def test_a_job_that_was_only_large_makes_room_uncounted(
     start_worker: StartWorker, jobs: Jobs, folder: Path
 ) -> None:
     # One loss would be the end of either.
-    start_worker("menaces", slots=2, memory_limit_mib=500, poison_cap=1).wait_started()
-    large = jobs.put("be_large", path=str(folder / "large"), mib=220)
+    start_worker("menaces", slots=2, memory_limit_mib=600, poison_cap=1).wait_started()
+    large = jobs.put("be_large", path=str(folder / "large"), mib=300)
     until((folder / "large.began").exists, "the large one runs")
 
     greedy = jobs.put("swell", most=HARMLESS)
@@ -49,7 +49,7 @@ def test_a_job_that_was_only_large_makes_room_uncounted(
     assert dead.error is not None
     assert dead.error.cause == "memory"
     (folder / "large.go").touch()
-    assert jobs.result(large) == "held 220"
+    assert jobs.result(large) == "held 300"
     record = jobs.get(large)
     assert (record.losses, record.releases, record.attempt) == (0, 1, 1)
     assert "had to make room" in record.history[0].cause

@@ -140,6 +140,7 @@ def test_an_import_that_hangs(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     worker = start_worker("hanging")
     until((tmp_path / "hanging.py.began").exists, "the import is under way")
+    until(lambda: catches(worker.pid, signal.SIGUSR1), "the supervisor listens")
 
     (template,) = stacks(worker, 2)["template"]
 
@@ -165,3 +166,9 @@ def test_signals_in_a_row_are_answered_and_end_nothing(
     (folder / "a.go").touch()
     assert jobs.result(job_id) == "held"
     assert worker.children() == [child]
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    caught = next(row.split()[1] for row in rows if row.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (number - 1) & 1)

@@ -152,7 +152,7 @@ def test_the_first_template_is_a_fork_of_the_worker_and_has_nothing_of_it(
     os.kill(first, signal.SIGKILL)
 
     until(lambda: worker.template() != first, "another one")
-    assert "tidework.worker.template" in command_of(worker.template())
+    until(lambda: "tidework.worker.template" in command_of(worker.template()), "a fresh one")
     assert jobs.result(jobs.put("whoami"))
     os.close(reading)
 

@@ -96,6 +96,20 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     return found
 
 
+def test_the_progress_of_its_jobs(shop: Shop) -> None:
+    job = {"slot": 0, "id": "j", "task": "walk", "queue": "emails", "attempt": 1}
+    told = {"done": 40, "total": 100, "note": "page 40"}
+    shop.beat("a.1", {"slots": 2, "busy": 2, "jobs": [{**job, "progress": told}, job]})
+
+    lines = run("get", "a").output.splitlines()
+    head, first, second = lines[-4:-1]
+    assert head.split()[-1] == "PROGRESS"
+    assert first.endswith("40 of 100 page 40")
+    assert second.endswith("-")
+    (found, _) = json.loads(run("get", "a", "-o", "json").output)["jobs"]
+    assert found["progress"] == told
+
+
 def test_a_worker_that_says_next_to_nothing(shop: Shop) -> None:
     shop.beat("php.1", {})
 

@@ -12,6 +12,16 @@ from tidework.model.task import TaskSpec
 from tidework.worker.held import HeldJob, Mode
 
 
+class Notebook:
+    """What jobs said, in order: id, progress, positions."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, bytes, bytes]] = []
+
+    def note(self, job: HeldJob) -> None:
+        self.said.append((job.id, job.progress, job.positions))
+
+
 class Source:
     """A JobSource that writes down what it is told."""
 
@@ -21,6 +31,7 @@ class Source:
         self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Mode)
         self.shares: tuple[float, ...] = (1.0, 0.0)
         self.hungry = True
+        self.notes = Notebook()
         self.unsettled = False
         self.settled: dict[str, Outcome] = {}
         self.forgotten: list[str] = []

@@ -24,15 +24,17 @@ class Bench:
         self.permits_read, self.permits_write = os.pipe()
         os.set_blocking(self.permits_read, False)
         self.ran: list[int] = []
+        self.told: list[frames.JobOrder] = []
         self.gate = threading.Semaphore(0)
         self._buffer = frames.FrameBuffer()
         self._found: list[bytes] = []
         self._theirs = theirs
+        self.child = Child(theirs, self.permits_read, self._attempt, self.told.append)
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
     def _serve(self) -> None:
-        Child(self._theirs, self.permits_read, self._attempt).serve()
+        self.child.serve()
 
     def _attempt(self, frame: frames.JobFrame) -> Outcome:
         self.gate.acquire(timeout=10)
@@ -164,3 +166,58 @@ def test_the_config_survives_the_command_line() -> None:
 
     assert ChildConfig.from_json(config.to_json()) == config
     assert [str(queue) for queue in config.queue_names()] == ["ns/a", "ns/b"]
+
+
+def test_an_order_is_read_while_its_job_runs(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+    bench.send(2, ahead=True)
+    bench.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+
+    bench.child.on_told(0, None)
+
+    assert bench.told == [frames.HandBack(1)]
+    bench.gate.release(2)
+    assert [ended(bench.report()), started(bench.report()), ended(bench.report())] == [1, 2, 2]
+
+
+def test_an_order_that_comes_with_its_job_is_told(bench: Bench) -> None:
+    job = frames.JobFrame(1, False, 0, 1, 1, 5.0, b"{}").encode()
+    bench.pipe.sendall(job + frames.order_frame(frames.Cancel(1)))
+
+    assert started(bench.report()) == 1
+
+    assert bench.told == [frames.Cancel(1)]
+
+
+def test_the_signal_without_a_job_reads_nothing_out_of_turn(bench: Bench) -> None:
+    bench.child.on_told(0, None)
+    bench.send(1)
+
+    assert started(bench.report()) == 1
+
+
+def test_what_a_job_says_comes_before_its_end(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+
+    assert bench.child.say(1, b'[1,null,""]', b"", False)
+    assert bench.report() == frames.Said(1, b'[1,null,""]', b"")
+    assert bench.child.say(1, b"", b'{"":7}', True)
+    bench.gate.release()
+
+    assert bench.report() == frames.Said(1, b"", b'{"":7}')
+    assert ended(bench.report()) == 1
+
+
+def test_a_supervisor_that_reads_nothing_holds_no_job_up(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+
+    took = 0
+    while bench.child.say(1, b'[1,null,"%b"]' % (b"x" * 200), b"", False):
+        took += 1
+
+    assert took > 10
+    for _ in range(took):
+        assert isinstance(bench.report(), frames.Said), "each came whole"

@@ -6,11 +6,15 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tidework.model.current import CurrentJob, RunningJob
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
 from tidework.worker.loop_child import LoopChild
@@ -18,17 +22,28 @@ from tidework.worker.loop_child import LoopChild
 PLACES = 2
 
 
+def _describe_nothing(_running: RunningJob) -> CurrentJob:
+    raise NotImplementedError
+
+
 class Attempts:
     """An Execution whose jobs end when the test says so."""
 
     def __init__(self) -> None:
         self.gates: dict[int, asyncio.Event] = {}
+        self.jobs: dict[int, RunningJob] = {}
+        self.say: Callable[..., bool]
         self.stubborn = False
 
     def prepare(self, frame: frames.JobFrame) -> Any:
-        return Outcome.release() if frame.body == b"unknown" else frame
+        if frame.body == b"unknown":
+            return Outcome.release()
+        running = RunningJob(_describe_nothing, partial(self.say, frame.number))
+        self.jobs[frame.number] = running
+        return SimpleNamespace(frame=frame, running=running)
 
-    async def run_shared(self, frame: frames.JobFrame) -> Outcome:
+    async def run_shared(self, call: Any) -> Outcome:
+        frame = call.frame
         gate = self.gates.setdefault(frame.number, asyncio.Event())
         try:
             await gate.wait()
@@ -93,6 +108,14 @@ class Bench:
         os.close(self.permits_write)
 
 
+def until(found: Callable[[], bool]) -> None:
+    """Look for ten seconds at most."""
+    deadline = time.monotonic() + 10
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     found = Bench()
@@ -137,7 +160,7 @@ def test_a_stopped_job_is_reported_as_that_however_it_ended(bench: Bench) -> Non
     bench.send(1, 2)
     assert [bench.started(), bench.started()] == [1, 2]
 
-    bench.pipe.sendall(frames.stop_frame(1))
+    bench.pipe.sendall(frames.order_frame(frames.Stop(1)))
 
     assert bench.report() == frames.Alive()
     assert bench.ended() == (1, Outcome.cancelled())
@@ -148,15 +171,46 @@ def test_a_stopped_job_is_reported_as_that_however_it_ended(bench: Bench) -> Non
 def test_a_stop_that_comes_with_its_job_does_not_get_lost(bench: Bench) -> None:
     job = frames.JobFrame(1, False, 0, 1, 1, 5.0, b"{}").encode()
 
-    bench.pipe.sendall(job + frames.stop_frame(1))
+    bench.pipe.sendall(job + frames.order_frame(frames.Stop(1)))
 
     found = [bench.report(), bench.report()]
     assert {type(report) for report in found} == {frames.Alive, frames.Started}
     assert bench.ended() == (1, Outcome.cancelled())
 
 
+def test_what_a_job_says_comes_before_its_end(bench: Bench) -> None:
+    bench.send(1)
+    assert bench.started() == 1
+    until(lambda: 1 in bench.attempts.jobs)
+
+    bench.attempts.jobs[1].note_progress(1, None, "")
+
+    assert bench.report() == frames.Said(1, b'[1,null,""]', b"")
+    bench.let_end(1)
+    assert bench.ended() == (1, Outcome.complete(b"{}"))
+
+
+def test_a_cancel_waits_for_the_item_of_a_job_and_a_stop_does_not(bench: Bench) -> None:
+    bench.send(1)
+    assert bench.started() == 1
+    until(lambda: 1 in bench.attempts.jobs)
+    job = bench.attempts.jobs[1]
+    job.loops = 1
+
+    bench.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+    assert bench.report() == frames.Alive()
+    assert (job.hand_back_requested, job.stopped) == (True, False)
+    bench.pipe.sendall(frames.order_frame(frames.Cancel(1)))
+    assert bench.report() == frames.Alive()
+    assert (job.cancel_requested, job.interrupted) == (True, False)
+    bench.pipe.sendall(frames.order_frame(frames.Stop(1)))
+    assert bench.report() == frames.Alive()
+
+    assert bench.ended() == (1, Outcome.cancelled())
+
+
 def test_a_stop_of_a_job_that_has_ended_does_nothing(bench: Bench) -> None:
-    bench.pipe.sendall(frames.stop_frame(9))
+    bench.pipe.sendall(frames.order_frame(frames.Stop(9)))
     assert bench.report() == frames.Alive()
 
     bench.send(1)

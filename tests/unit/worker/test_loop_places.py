@@ -146,14 +146,18 @@ async def test_a_success_that_was_said_in_time_beats_the_stop(bench: Bench) -> N
 
 
 @pytest.mark.parametrize(
-    ("verdict", "settled", "forgotten"),
+    ("verdict", "order", "settled", "forgotten"),
     [
-        (Verdict.CANCELLED, {"a": Outcome.cancelled()}, []),
-        (Verdict.LEASE_LOST, {}, ["a"]),
+        (Verdict.CANCELLED, frames.Cancel(1), {"a": OutcomeKind.CANCELLED}, []),
+        (Verdict.LEASE_LOST, frames.Stop(1), {}, ["a"]),
     ],
 )
 async def test_a_job_is_stopped_alone(
-    bench: Bench, verdict: Verdict, settled: dict[str, Outcome], forgotten: list[str]
+    bench: Bench,
+    verdict: Verdict,
+    order: frames.Order,
+    settled: dict[str, OutcomeKind],
+    forgotten: list[str],
 ) -> None:
     job, _ = bench.put("a", "b")
     for number in (1, 2):
@@ -162,9 +166,9 @@ async def test_a_job_is_stopped_alone(
 
     assert not bench.pool.stop_job(job, verdict)
 
-    assert bench.child.orders() == [frames.Stop(1)]
+    assert bench.child.orders() == [order]
     bench.stopped(1)
-    assert bench.source.settled == settled
+    assert {name: end.kind for name, end in bench.source.settled.items()} == settled
     assert bench.source.forgotten == forgotten
     assert bench.pool.unreaped_since() is None
 

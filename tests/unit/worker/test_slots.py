@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.worker.children import FakeChild, Make, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker import frames, overdue, slots
+from tidework.worker import frames, nursery, overdue
 from tidework.worker.dispatch import Slot
 from tidework.worker.held import Verdict
 
@@ -136,7 +136,6 @@ async def test_an_end_that_was_said_in_time_beats_the_timeout(make: Make) -> Non
 @pytest.mark.parametrize(
     ("verdict", "settled", "forgotten"),
     [
-        (Verdict.CANCELLED, {"a": Outcome.cancelled()}, []),
         (Verdict.HANDED_BACK, {"a": Outcome.release()}, []),
         (Verdict.LEASE_LOST, {}, ["a"]),
     ],
@@ -375,7 +374,7 @@ async def test_a_slot_whose_unstarted_jobs_were_all_taken_back_goes_on(make: Mak
 async def test_the_template_is_not_asked_for_more_than_it_can_take_in(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "ORDERS_AT_ONCE", 2)
+    monkeypatch.setattr(nursery, "ORDERS_AT_ONCE", 2)
     bench = make(0)
     bench.pool.slots += [Slot(index) for index in range(5)]
 

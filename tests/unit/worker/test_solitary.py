@@ -367,7 +367,7 @@ async def test_no_more_start_at_once_than_fit_into_memory(bench: Bench) -> None:
 async def test_they_are_ordered_once_the_template_has_caught_up(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidework.worker.slots.ORDERS_AT_ONCE", 1)
+    monkeypatch.setattr("tidework.worker.nursery.ORDERS_AT_ONCE", 1)
     bench.lose("a", "b")
     (child,) = bench.alone
 

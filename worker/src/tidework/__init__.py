@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from tidework.app import JobHandle, Task, Tidework
 from tidework.client import Client
-from tidework.errors import LeaseLostError, SoftTimeout
+from tidework.errors import CancelRequested, CheckpointError, LeaseLostError, SoftTimeout
+from tidework.long_jobs import checkpoint, progress
 from tidework.model.backlog import ErrorGroup, JobFilter, JobRecord, QueueStats
 from tidework.model.current import CurrentJob, current_job
 from tidework.model.endings import Bury, Retry
@@ -18,6 +19,8 @@ from tidework.settings import Settings
 
 __all__ = [
     "Bury",
+    "CancelRequested",
+    "CheckpointError",
     "Client",
     "CurrentJob",
     "ErrorGroup",
@@ -35,6 +38,8 @@ __all__ = [
     "Tidework",
     "Unique",
     "UniqueUntil",
+    "checkpoint",
     "current_job",
     "once",
+    "progress",
 ]

@@ -15,6 +15,7 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── UnknownTaskError          no task of that name is registered
     ├── SoftTimeout               raised in a running job whose soft timeout is over
     ├── LeaseLostError            the running job is no longer ours to run
+    ├── CheckpointError           what a checkpoint iterates does not hold the item it stands at
     ├── JobNotFoundError          no job of that id (never enqueued, or past retention)
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
@@ -30,6 +31,9 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
         ├── LayoutError              the queue's layout version does not fit this client
         ├── StaleRequestError        a later request of the same worker was already answered
         └── StaleTermError           another leader holds a higher term
+
+    CancelRequested               raised in a running job that is to be cancelled: no error, and no
+                                  Exception, so that it passes whatever catches those
 """
 
 from __future__ import annotations
@@ -115,6 +119,32 @@ class SoftTimeout(TideworkError):  # noqa: N818 - a moment has come, which is no
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         super().__init__(f"the soft timeout of {seconds:g} s is over")
+
+
+class CancelRequested(BaseException):
+    """Somebody has the running job cancelled: end in order, what goes on is killed soon.
+
+    Like asyncio.CancelledError, which an async handler gets in its place, no Exception: ``finally``
+    and ``with`` do their part, ``except Exception`` does not catch it. Whatever the handler does
+    then, its job is cancelled.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the job was cancelled while it ran")
+
+
+class CheckpointError(TideworkError):
+    """A checkpoint cannot go on where it stood: what it iterates does not hold that item (any
+    more). Nothing was skipped, and the position is kept."""
+
+    def __init__(self, where: str, position: object) -> None:
+        self.position = position
+        super().__init__(
+            f"{where} cannot go on after {position!r}: what it iterates does not hold that item. "
+            "Have the same items come in the same order in each attempt, or give a function that "
+            "takes the position and returns what comes after it; to do all of it again, enqueue "
+            "a new job"
+        )
 
 
 class LeaseLostError(TideworkError):

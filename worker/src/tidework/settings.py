@@ -93,6 +93,7 @@ class WorkerSettings(Settings):
     """What a worker needs besides. Durations are seconds, memory is MiB.
 
     slots, async_slots: jobs at once: any in a process of its own, and async ones on an event loop
+    cancel_grace_seconds: in which a cancelled job has to end
     recycle_jobs, recycle_memory_mib: a child is replaced after so many jobs, or above so much
     PSS, always between two jobs. probe_port 0 = any free port, None = no probes.
     memory_limit_mib: of all processes of the worker, besides that of the container
@@ -105,6 +106,7 @@ class WorkerSettings(Settings):
     async_slots: int = Field(default=0, ge=0, le=1000)
     worker_name: str = Field(default_factory=socket.gethostname)
     hard_timeout_seconds: float = Field(default=600.0, gt=0)
+    cancel_grace_seconds: float = Field(default=5.0, ge=0)
     max_grace_seconds: float = Field(default=3600.0, gt=0)
     unknown_task_grace_seconds: float = Field(default=600.0, ge=0)
     recycle_jobs: int = Field(default=1000, ge=1)

@@ -37,6 +37,7 @@ from tidework.model.lease import (
     RenewReply,
 )
 from tidework.model.outcome import JobError
+from tidework.model.progress import Key, ProgressNote
 
 MARKER = b"!"
 """The one-byte document that only wakes a worker."""
@@ -187,6 +188,10 @@ class Producer(Protocol):
         False if another job took over, since the lease was lost. Raises NotDurableError.
         """
 
+    async def checkpoints(self, queue: QueueName, job_id: str) -> Mapping[str, Key]:
+        """Where the checkpoints of an unfinished or dead job stand: name -> key of the last
+        finished item that was told."""
+
     async def pause(self, queue: QueueName, reason: str) -> bool:
         """Stop claims from the queue until ``resume``; False if it was paused already."""
 
@@ -272,6 +277,14 @@ class Broker(Producer, Protocol):
         self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
     ) -> RenewReply:
         """Extend leases, given as (job id, lease token), to one full lease from now."""
+
+    async def note_progress(
+        self, queue: QueueName, notes: Sequence[ProgressNote]
+    ) -> tuple[str, ...]:
+        """Keep what running jobs say of themselves; the ids of those whose lease is lost.
+
+        A note that comes behind a later one of its lease changes nothing.
+        """
 
     async def beat(
         self,

@@ -15,6 +15,7 @@ number in the prefix is the layout version.
     holders     hash   worker incarnation -> number of leases it holds
     details     hash   job id -> JSON result or last error
     history     hash   job id -> how its deliveries ended that did not succeed (history.py)
+    progress    hash   job id -> what it says of its progress, positions of its checkpoints
     succeeded   zset   job id by end, ms;  dead, cancelled likewise
     tombstones  zset   id of a job pruned early, by the ms until which it may not come back
     index       zset   ended jobs by task and by error (scripts/fragments/index.lua), score 0
@@ -58,6 +59,7 @@ QUEUE_PARTS = (
     "holders",
     "details",
     "history",
+    "progress",
     "succeeded",
     "dead",
     "cancelled",

@@ -22,6 +22,7 @@ from tidework.broker.broker import (
 from tidework.broker.memory_leading import MemoryLeading
 from tidework.broker.memory_once import MemoryOnce, prune_onces
 from tidework.broker.memory_presence import MemoryPresence
+from tidework.broker.memory_progress import MemoryProgress
 from tidework.broker.memory_readouts import MemoryReadouts
 from tidework.broker.memory_state import QueueState
 from tidework.clock import from_ms
@@ -36,7 +37,7 @@ from tidework.model.unique import OnConflict
 BATCH = 100
 
 
-class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryReadouts):
+class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, MemoryReadouts):
     """A Broker that lives and dies with its process."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:

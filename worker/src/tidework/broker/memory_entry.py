@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tidework.broker.history import MOST_LINES, line_of, with_history
+from tidework.broker.progress_text import with_progress
 from tidework.clock import from_ms
 from tidework.model.backlog import JobRecord
 from tidework.model.fire import Verdict
@@ -23,6 +24,7 @@ class Entry:
 
     held: until the run that it replaces has ended, the CronTask's or ``replaces``
     raw:  a document that did not validate
+    progress: see progress_text.py
     """
 
     id: str
@@ -46,6 +48,7 @@ class Entry:
     lease_ms: int = 0
     token: str = ""
     detail: bytes = b""
+    progress: bytes = b""
     history: list[str] = field(default_factory=list)
 
     def note_end(self, letter: str, ended_ms: int, cause: str) -> None:
@@ -111,4 +114,4 @@ def read_record(entry: Entry) -> JobRecord:
         result=json.loads(entry.detail) if ended_well and entry.detail else None,
         error=entry.error,
     )
-    return with_history(record, "\n".join(entry.history))
+    return with_progress(with_history(record, "\n".join(entry.history)), entry.progress)

@@ -181,6 +181,8 @@ class QueueState(QueueStore):
         entry.token = ""
         entry.held = False
         entry.detail = detail
+        if state is not JobState.DEAD:
+            entry.progress = b""
         self.counters[state.value] += 1
         if entry.cron and not self.active_runs(entry.cron, held=False):
             self._let_go(lambda e: e.cron == entry.cron)

@@ -21,6 +21,7 @@ from tidework.broker.keys import queue_key
 from tidework.broker.redis_calls import due_ms, unique_spec
 from tidework.broker.redis_leading import RedisLeading
 from tidework.broker.redis_once import RedisOnce
+from tidework.broker.redis_progress import RedisProgress
 from tidework.broker.redis_readouts import RedisReadouts
 from tidework.broker.replies import (
     read_exchange,
@@ -54,6 +55,8 @@ BATCH = 100
 
 _MS = timedelta(milliseconds=1)
 _DEADLY = frozenset({OutcomeKind.BURY, OutcomeKind.LOSS})
+_IN_WORDS = frozenset({OutcomeKind.RELEASE, OutcomeKind.CANCELLED})
+"""Their detail is the cause, which goes into the history."""
 
 
 def connect(url: str, limits: QueueLimits | LimitsOf | None = None) -> RedisBroker:
@@ -69,7 +72,7 @@ def connect_blocking(url: str) -> RedisBroker:
     return RedisBroker(BlockingTransport(url))
 
 
-class RedisBroker(RedisLeading, RedisOnce, RedisReadouts):
+class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
     """Implements Broker over a Transport."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
@@ -291,6 +294,6 @@ def _sorted_by_end(
         if kind in _DEADLY:
             extra = JobError.decode(outcome.detail).fingerprint
         others.add(found.id)  # of two ends of one job the first one counts
-        detail = b"" if kind is OutcomeKind.RELEASE else outcome.detail
+        detail = b"" if kind in _IN_WORDS else outcome.detail
         settled += (found.id, found.token, kind.value, extra, detail, outcome.cause)
     return succeeded, settled

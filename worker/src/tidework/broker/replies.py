@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from tidework.broker.history import with_history
+from tidework.broker.progress_text import with_progress
 from tidework.broker.stored import split_body
 from tidework.clock import from_ms
 from tidework.errors import BrokerError
@@ -135,7 +136,7 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
         result=json.loads(detail) if ended_well and detail else None,
         error=JobError.decode(detail) if detail and not ended_well else None,
     )
-    return with_history(record, reply[15].decode())
+    return with_progress(with_history(record, reply[15].decode()), reply[16])
 
 
 def read_stats(reply: Sequence[Any]) -> QueueStats:

@@ -78,6 +78,9 @@ def root() -> None:
 @click.option(
     "--hard-timeout-seconds", type=float, help="An attempt is killed after.  [default: 600]"
 )
+@click.option(
+    "--cancel-grace-seconds", type=float, help="A cancelled job is killed after.  [default: 5]"
+)
 @click.option("--max-grace-seconds", type=float, help="Bound of a drain.  [default: 3600]")
 @click.option("--recycle-jobs", type=int, help="New process after so many jobs.  [default: 1000]")
 @click.option("--recycle-memory-mib", type=int, help="... above so much memory.  [default: 128]")

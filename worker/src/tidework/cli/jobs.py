@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
+from tidework.cli.tables import in_short
 from tidework.errors import EnvelopeError
 from tidework.model.backlog import Delivery, JobRecord
 from tidework.model.identity import new_job_id
@@ -100,6 +101,8 @@ def get_job(
         click.echo(json.dumps(found, indent=2, default=str))
         return
     found.pop("history", None)
+    if record.progress is not None:
+        found["progress"] = f"{in_short(found['progress'])}, {_moment(record.progress.at)}"
     width = max(len(name) for name in found)
     for name, value in found.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
@@ -151,6 +154,8 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         "cron": record.cron or None,
         "unique": record.unique or None,
         "cancel_requested": record.cancel_requested or None,
+        "progress": _progress(record),
+        "checkpoints": record.checkpoints or None,
         "result": record.result,
     }
     if record.error is not None:
@@ -160,6 +165,15 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         found["trace"] = error.trace or None
     found["history"] = [_delivery(each) for each in record.history] or None
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _progress(record: JobRecord) -> dict[str, Any] | None:
+    found = record.progress
+    if found is None:
+        return None
+    told = {"done": found.done, "total": found.total, "note": found.note or None}
+    told["at"] = _moment(found.at)
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _delivery(found: Delivery) -> dict[str, Any]:

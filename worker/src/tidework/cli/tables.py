@@ -1,8 +1,9 @@
-"""Tables of plain text."""
+"""Tables of plain text, and what stands in their cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -11,3 +12,12 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
         yield "  ".join(cells).rstrip()
+
+
+def in_short(progress: Any) -> str:
+    """What a job says of its progress, from whatever version, in one cell; '-' if nothing."""
+    if not isinstance(progress, Mapping):
+        return "-"
+    done, total, note = (progress.get(field) for field in ("done", "total", "note"))
+    share = "" if total is None else f" of {total}"
+    return f"{done}{share} {note or ''}".strip()

@@ -214,6 +214,12 @@ class TaskQueueSpec(Part):
         description="An attempt is killed after so many seconds; the greatest timeout that a task "
         "or a job may have.",
     )
+    cancel_grace_seconds: int = Field(
+        default=5,
+        ge=0,
+        le=TEN_YEARS_S,
+        description="A running job that is cancelled is told, and killed after so many seconds.",
+    )
     max_grace_seconds: int = Field(
         default=3600,
         ge=1,

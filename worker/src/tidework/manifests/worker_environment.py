@@ -22,6 +22,7 @@ def worker_environment(queue: TaskQueue) -> dict[str, str]:
         "TIDEWORK_SLOTS": str(spec.slots),
         "TIDEWORK_ASYNC_SLOTS": str(spec.async_slots),
         "TIDEWORK_HARD_TIMEOUT_SECONDS": str(spec.hard_timeout_seconds),
+        "TIDEWORK_CANCEL_GRACE_SECONDS": str(spec.cancel_grace_seconds),
         "TIDEWORK_MAX_GRACE_SECONDS": str(spec.max_grace_seconds),
         "TIDEWORK_LEASE_SECONDS": str(spec.lease_seconds),
         "TIDEWORK_RECYCLE_JOBS": str(spec.recycle.jobs),

@@ -12,6 +12,7 @@ from typing import Any
 from tidework.errors import ConfigurationError
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.outcome import JobError
+from tidework.model.progress import Key, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class JobRecord:
     result:  JSON value of a succeeded job (None also if nothing was kept)
     error:   of the last failed attempt or loss
     history: its deliveries, oldest first; of very many the newest
+    progress: what it said last, of this delivery or the one before, None if nothing; checkpoints:
+             name -> key of the last finished item. Both until it succeeds or is cancelled
     """
 
     id: str
@@ -104,6 +107,8 @@ class JobRecord:
     result: Any
     error: JobError | None
     history: tuple[Delivery, ...] = ()
+    progress: Progress | None = None
+    checkpoints: Mapping[str, Key] = field(default_factory=dict)
 
 
 class DeliveryEnd(StrEnum):

@@ -23,6 +23,14 @@ class Retry(Exception):  # noqa: N818 - an instruction of the task's author, not
 class GivenBack(BaseException):
     """Give the job back uncounted, to run again later. The text is its reason."""
 
+    at_once = False
+
+
+class HandedBack(GivenBack):
+    """The same, to run again at once: elsewhere."""
+
+    at_once = True
+
 
 def given_back_in(error: BaseException) -> GivenBack | None:
     """The error itself, or the one in a group (asyncio.TaskGroup); None if there is none."""

@@ -2,7 +2,7 @@
 
 An Outcome is a value that travels from the slot to the exchange script. ``detail`` is JSON bytes:
 the result of a complete, else an error document ``{"type", "message", "trace", "cause"}``; of a
-release its reason in words.
+release and a cancel its reason in words.
 """
 
 from __future__ import annotations
@@ -133,16 +133,16 @@ class Outcome:
         return cls(OutcomeKind.LOSS, error.encode())
 
     @classmethod
-    def cancelled(cls) -> Outcome:
-        """Stopped because its cancellation was requested."""
-        return cls(OutcomeKind.CANCELLED)
+    def cancelled(cls, reason: str = "") -> Outcome:
+        """Stopped because its cancellation was requested; ``reason``: how it ended."""
+        return cls(OutcomeKind.CANCELLED, reason.encode())
 
     @property
     def cause(self) -> str:
         """Why the attempt ended so, in one line for the history of its job; empty for a success."""
-        if self.kind in (OutcomeKind.COMPLETE, OutcomeKind.CANCELLED):
+        if self.kind is OutcomeKind.COMPLETE:
             return ""
-        if self.kind is OutcomeKind.RELEASE:
+        if self.kind in (OutcomeKind.RELEASE, OutcomeKind.CANCELLED):
             return _one_line(self.detail.decode())
         error = JobError.decode(self.detail)
         return _one_line(f"{error.cause}: {error.type}: {error.message}")

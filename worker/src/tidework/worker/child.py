@@ -2,6 +2,7 @@
 
 It ends when the supervisor closes the pipe, with its parent (the template), or by a verdict.
 A job that was sent ahead starts only with its permit, which the supervisor may have taken back.
+An order about the job that runs comes with the signal TELL, at which the pipe is read.
 The report of an end waits for the next start when that job is already here: one write for both.
 Started fresh (``python -m tidework.worker.child``) where the template must not fork.
 """
@@ -25,8 +26,10 @@ from tidework.worker.child_config import ChildConfig
 from tidework.worker.execution import Execution
 from tidework.worker.loop_child import LoopChild
 from tidework.worker.permits import Permits
+from tidework.worker.process import TELL
 
 _CHUNK = 65536
+_STRIKING = (signal.SIGALRM, TELL)
 
 logger = logging.getLogger(__name__)
 
@@ -37,14 +40,22 @@ class Child:
     pipe:    the child's end of the socket pair
     permits: read end of the pipe of permits, non-blocking
     attempt: runs a job to its end
+    tell:    takes orders about a job that runs, waits here or has ended; may raise what is meant
+             for the one that runs
     """
 
     def __init__(
-        self, pipe: socket.socket, permits: int, attempt: Callable[[frames.JobFrame], Outcome]
+        self,
+        pipe: socket.socket,
+        permits: int,
+        attempt: Callable[[frames.JobFrame], Outcome],
+        tell: Callable[[frames.JobOrder], None],
     ) -> None:
         self._pipe = pipe
         self._permits = Permits(permits)
         self._attempt = attempt
+        self._tell = tell
+        self._runs = False
         self._buffer = frames.FrameBuffer()
         self._jobs: deque[frames.JobFrame] = deque()
         self._reports: list[bytes] = [frames.ready_frame()]
@@ -57,11 +68,37 @@ class Child:
             began = time.monotonic()
             self._reports.append(frames.started_frame(job.number, began))
             self._report()
+            self._runs = True
             outcome = self._attempt(job)
+            self._runs = False
             if os.getpid() != self._pid:
                 os._exit(0)  # the job forked and came back in both: only one of them is the child
             ended = frames.ended_frame(job.number, outcome, time.monotonic() - began)
             self._reports.append(ended)
+
+    def on_told(self, _number: int, _frame: object) -> None:
+        """TELL: an order has been written; the one who waits for jobs reads it anyway."""
+        if self._runs and os.getpid() == self._pid:
+            # Nothing may be raised, nor read, between what the pipe gave and what is made of it.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _STRIKING)
+            try:
+                self._read(socket.MSG_DONTWAIT)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def say(self, number: int, progress: bytes, positions: bytes, last: bool) -> bool:  # noqa: FBT001
+        """Of Execution: what the job says of itself. It never waits for the supervisor."""
+        frame = frames.said_frame(number, progress, positions)
+        if last:
+            self._reports.append(frame)
+            return True
+        try:
+            sent = self._pipe.send(frame, socket.MSG_DONTWAIT)
+            if sent < len(frame):  # on Linux so small a frame goes whole or not at all
+                self._pipe.sendall(frame[sent:])
+        except OSError:
+            return False
+        return True
 
     def _next_job(self) -> frames.JobFrame | None:
         while self._open:
@@ -85,7 +122,11 @@ class Child:
         if not data:
             self._open = False
             return True
-        self._jobs.extend(frames.JobFrame.decode(payload) for payload in self._buffer.feed(data))
+        orders = [frames.decode_order(payload) for payload in self._buffer.feed(data)]
+        self._jobs.extend(order for order in orders if isinstance(order, frames.JobFrame))
+        for order in orders:
+            if isinstance(order, frames.JobOrder):
+                self._tell(order)
         return True
 
     def _report(self) -> None:
@@ -127,7 +168,10 @@ def serve_and_exit(
             LoopChild(pipe, permits, places, execution).serve()
         else:
             pipe.setblocking(True)
-            Child(pipe, permits, execution.run).serve()
+            child = Child(pipe, permits, execution.run, execution.tell)
+            execution.say = child.say
+            signal.signal(TELL, child.on_told)
+            child.serve()
         code = 0
     except BaseException:
         logger.exception("the child process failed")

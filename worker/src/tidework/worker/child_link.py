@@ -31,6 +31,9 @@ class ChildEvents(Protocol):
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
         """It is about to call the task."""
 
+    def on_said(self, link: ChildLink, job: HeldJob) -> None:
+        """The job's code says how far it is."""
+
     def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """An attempt is over; the job has left its child."""
 
@@ -49,6 +52,7 @@ class ChildLink:
     done:       jobs that it ended; pss: bytes at the last look; unreaped: processes, then
     blocked:    its event loop did not answer when it was asked last
     slow:       jobs were taken back that it did not start in time; it has said nothing since
+    spent:      a job was cancelled in it: it gets no more jobs
     outdated:   the application was loaded anew since: it gets no more jobs
     ordered_at, killed_at, retired_at, heard_at, asked_at: monotonic seconds
     """
@@ -81,7 +85,9 @@ class ChildLink:
         self.asked_at = 0.0
         self.blocked = False
         self.slow = False
+        self.spent = False
         self.outdated = False
+        self._tell_again = False
         self._events = events
         self._pidfd: int | None = None
         self._numbers = 0
@@ -165,9 +171,13 @@ class ChildLink:
         numbers = [number for (number,) in frames.PERMIT.iter_unpack(permits)]
         return [self.jobs.pop(number) for number in numbers if number in self.jobs]
 
-    def stop(self, job: HeldJob) -> None:
-        """Have the child's loop cancel a job. How it ends is reported."""
-        self._write(frames.stop_frame(job.number))
+    def tell(self, order: frames.JobOrder) -> None:
+        """Tell a job in the child something. How it ends is reported."""
+        self._write(frames.order_frame(order))
+        if not self.places:
+            # The order may be stuck behind jobs that the child takes in at the signal.
+            self._tell_again = bool(self._unsent)
+            self.send_signal(process.TELL)
 
     def ping(self) -> None:
         """Have the child's loop say that it turns."""
@@ -198,6 +208,9 @@ class ChildLink:
             del self._unsent[:sent]
         if not self._unsent:
             self._loop.remove_writer(self._pipe)
+            if self._tell_again:
+                self._tell_again = False
+                self.send_signal(process.TELL)
 
     def read(self) -> None:
         """Take in what the child has reported."""
@@ -241,6 +254,13 @@ class ChildLink:
         if isinstance(report, frames.Alive):
             return
         job = self.jobs.get(report.number)
+        if isinstance(report, frames.Said):
+            if job is not None:  # else what it left behind says so
+                job.said += 1
+                job.progress = report.progress or job.progress
+                job.positions = report.positions or job.positions
+                self._events.on_said(self, job)
+            return
         if job is None or (not self.places and job is not self.first):
             raise frames.FrameError(f"a report of job {report.number}, which is not its turn")
         if isinstance(report, frames.Started):

@@ -45,6 +45,9 @@ class Grant:
     due: bool
 
 
+NO_ROOM = Grant(0, (), due=False)
+
+
 class Claims:
     """Grants room to the sources of the worker.
 

@@ -17,9 +17,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import IO, Self
 
 from tidework.model.command import Command
+from tidework.model.current import RunningJob
 from tidework.model.outcome import RESULT_LIMIT, Outcome, OutcomeKind
 from tidework.worker import process
 from tidework.worker.command_end import (
@@ -42,16 +44,34 @@ _REST = 64
 logger = logging.getLogger(__name__)
 
 
+class Leader:
+    """Ends a job's command on request: SIGTERM to its whole process group."""
+
+    def __init__(self, running: RunningJob) -> None:
+        self._running = running
+
+    def lead(self, pid: int) -> None:
+        """The command runs."""
+        self._running.interrupt = partial(process.terminate_group, pid)
+        if self._running.stopped:
+            self._running.stop()
+
+    def rest(self) -> None:
+        """It has ended, and its pid may soon be another's."""
+        self._running.over = True
+
+
 def attempt_command(
     command: Command,
     variables: Mapping[str, str],
     document: bytes,
     attempts: Attempts,
     soft: float | None = None,
+    leader: Leader | None = None,
 ) -> Outcome:
-    """One attempt of a job whose task is a command. ``soft``: see run_command."""
+    """One attempt of a job whose task is a command. ``soft``, ``leader``: see run_command."""
     try:
-        end = run_command(command, variables, document, soft)
+        end = run_command(command, variables, document, soft, leader)
     except OSError as error:
         return outcome_of_unstarted(command, error, attempts)
     outcome = outcome_of(end, attempts)
@@ -61,12 +81,16 @@ def attempt_command(
 
 
 def run_command(
-    command: Command, variables: Mapping[str, str], document: bytes, soft: float | None = None
+    command: Command,
+    variables: Mapping[str, str],
+    document: bytes,
+    soft: float | None = None,
+    leader: Leader | None = None,
 ) -> CommandEnd:
     """Run it and wait for its end.
 
     variables: its whole environment; document: what it may read on standard input;
-    soft: seconds after which its process group gets SIGTERM.
+    soft: seconds after which its process group gets SIGTERM; leader: who may send it before
     Raises OSError if it cannot be started.
     """
     leftovers = Leftovers()
@@ -78,7 +102,13 @@ def run_command(
         leftovers.leader = started.pid
         try:
             with _Conversation(started, document, out, err) as conversation:
-                was_told = conversation.wait_ended(leftovers, soft)
+                if leader is not None:
+                    leader.lead(started.pid)
+                try:
+                    was_told = conversation.wait_ended(leftovers, soft)
+                finally:
+                    if leader is not None:
+                        leader.rest()
                 code = _end(started, leftovers)
                 conversation.read_rest()
         except BaseException:

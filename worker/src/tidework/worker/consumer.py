@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from tidework.broker.broker import Broker
@@ -21,12 +20,13 @@ from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply, Settlement
 from tidework.model.outcome import Outcome
 from tidework.worker.backoff import Backoff
-from tidework.worker.claims import Grant
+from tidework.worker.claims import NO_ROOM
 from tidework.worker.facts import WorkerFacts
 from tidework.worker.held import HeldJob, Verdict, unended
 from tidework.worker.journal import UNKNOWN_TASK, Journal
 from tidework.worker.last_chance import keep_apart
-from tidework.worker.outbox import Outbox
+from tidework.worker.outbox import Outbox, UnderWay
+from tidework.worker.progress_notes import ProgressNotes
 from tidework.worker.slots import SlotPool
 from tidework.worker.waiting import Waiting
 
@@ -36,16 +36,6 @@ CORDONED_FOR = 1.0
 """Seconds after which a cordoned worker asks whether it may claim again."""
 SHORTEST_DUE = 0.02
 """Seconds between two exchanges that only a due time asks for."""
-_NOTHING = Grant(0, (), due=False)
-
-
-@dataclass(slots=True)
-class _UnderWay:
-    """An exchange that was not answered yet; ``grant``: room that is kept for what it claims."""
-
-    request: ExchangeRequest
-    grant: Grant
-    resend_at: float = 0.0
 
 
 class Consumer:
@@ -80,6 +70,7 @@ class Consumer:
         self.on_documents: Callable[[], None] = lambda: None
         self.draining = False
         self.on_asked: Callable[[], None] = lambda: None
+        self.notes = ProgressNotes(queue, broker, journal, clock)
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
@@ -91,7 +82,7 @@ class Consumer:
         self._clock = clock
         self._backoff = Backoff()
         self._sequence = 0
-        self._under_way: _UnderWay | None = None
+        self._under_way: UnderWay | None = None
         self._outbox = Outbox()
         self._due_at: float | None = None
         self._work = True
@@ -146,7 +137,7 @@ class Consumer:
             self._let_go(job)
         for job in unended(self.held, reply.cancel, tokens):
             if self._withdraw(job, Verdict.CANCELLED):
-                self.settle(job, Outcome.cancelled(), None)
+                self.settle(job, Outcome.cancelled("it had not begun"), None)
         self.loop.nudge()
 
     def drain(self) -> None:
@@ -212,6 +203,7 @@ class Consumer:
         sent = self._under_way
         began = self._clock.monotonic()
         try:
+            await self.notes.write_last(sent.request.settlements)
             reply = await self._broker.exchange(self.queue, sent.request)
         except StaleRequestError as error:
             # Ours is the only hand that counts the sequence: an answer of another life.
@@ -236,13 +228,13 @@ class Consumer:
         self._take_in(sent.request, reply)
         return self._rest(self._clock.monotonic())
 
-    def _compose(self, now: float) -> _UnderWay | None:
+    def _compose(self, now: float) -> UnderWay | None:
         """The next exchange, if there is a reason for one."""
         if self._due_at is not None and self._due_at <= now:
             self._due_at = None
             self._work = True
         settle = (at := self._outbox.due_at()) is not None and at <= now
-        grant = _NOTHING
+        grant = NO_ROOM
         if not self.draining and (self._work or settle or self._woken):
             grant = self._pool.claims.reserve(self, ahead=self._work)
         if not (settle or self._woken or (self._work and grant.due)):
@@ -259,16 +251,16 @@ class Consumer:
             served=served,
         )
         self._woken = False
-        return _UnderWay(request, grant)
+        return UnderWay(request, grant)
 
-    def _close_exchange(self, answered: _UnderWay) -> None:
+    def _close_exchange(self, answered: UnderWay) -> None:
         self._under_way = None
         self._give_room_back(answered)
         self._moved.set()
 
-    def _give_room_back(self, sent: _UnderWay) -> None:
+    def _give_room_back(self, sent: UnderWay) -> None:
         self._pool.claims.close(sent.grant)
-        sent.grant = _NOTHING
+        sent.grant = NO_ROOM
 
     def compose_ahead(self) -> ExchangeRequest | None:
         """The next exchange that is sent ahead of work, see ahead.py. None: not now."""

@@ -28,13 +28,15 @@ PATIENCE = 0.1
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One place for one job at a time.
+    """One place for one job at a time; or where the child for async jobs is.
 
+    places:  of that child, for async jobs; 0 = one job of any kind at a time
     link:    its child, None while there is none
     unready: children that ended before they were ready, in a row
     """
 
     index: int
+    places: int = 0
     link: ChildLink | None = None
     unready: int = 0
 
@@ -51,6 +53,8 @@ class Recycling:
         """Why this child is to be replaced, in words."""
         if link.outdated:
             return "the application was loaded anew"
+        if link.spent:
+            return "a job was cancelled in it"
         if link.done >= self.jobs * max(1, link.places):
             return f"{link.done} jobs"
         if link.pss > self.memory:
@@ -61,7 +65,7 @@ class Recycling:
 
     def room(self, link: ChildLink) -> int:
         """How many jobs more the child may be sent before it is replaced."""
-        if link.outdated or link.pss > self.memory:
+        if link.outdated or link.spent or link.pss > self.memory:
             return 0
         return self.jobs - link.done - len(link.jobs)
 

@@ -14,13 +14,13 @@ from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from random import random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from tidework.clock import Clock, SystemClock
-from tidework.errors import EnvelopeError, ParamsError, UnknownTaskError
+from tidework.errors import CancelRequested, EnvelopeError, ParamsError, UnknownTaskError
 from tidework.logs import job_fields
 from tidework.model.command import Command
-from tidework.model.current import CurrentJob, running_job
+from tidework.model.current import CurrentJob, Later, RunningJob, call_later, running_job
 from tidework.model.endings import Bury, Retry, given_back_in
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, decode_stored_job
@@ -31,12 +31,14 @@ from tidework.model.task import Signature, TaskSpec
 from tidework.worker.admission import again_after
 from tidework.worker.command_end import Attempts
 from tidework.worker.command_input import document_of, variables_of
-from tidework.worker.command_run import attempt_command
-from tidework.worker.frames import JobFrame
+from tidework.worker.command_run import Leader, attempt_command
+from tidework.worker.frames import Cancel, HandBack, JobFrame, JobOrder
 from tidework.worker.job_loop import JobLoop
 from tidework.worker.soft_timeout import Limited, call_limited, is_soft_timeout, soft_seconds
 
 _COMPLETE = Outcome.complete()
+STOPPED = Outcome.cancelled()
+"""Of an attempt that was told to end, whatever it did then; the supervisor knows why."""
 
 logger = logging.getLogger(__name__)
 
@@ -66,13 +68,13 @@ class Runnable(Protocol):
 
 
 class Call(NamedTuple):
-    """A task with its arguments, ready to be called."""
+    """A task with its arguments, ready to be called; ``running``: as its code will see it."""
 
     task: Runnable
     arguments: dict[str, Any]
     job: Job
     frame: JobFrame
-    began: float
+    running: RunningJob
 
 
 class _Failure(NamedTuple):
@@ -81,10 +83,19 @@ class _Failure(NamedTuple):
     error: BaseException
 
 
+Say = Callable[[int, bytes, bytes, bool], bool]
+"""See model/current.py; with the number of the job in front."""
+
+
+def _say_nothing(_number: int, _progress: bytes, _positions: bytes, _last: bool) -> bool:  # noqa: FBT001
+    return True
+
+
 class Execution:
     """Runs attempts of an application's tasks.
 
     queues: the worker's queues, as JobFrame.queue counts them
+    say:    where goes what jobs say of themselves; later: how what is held back goes there
     """
 
     def __init__(
@@ -97,26 +108,60 @@ class Execution:
         self._queues = queues
         self._clock = clock or SystemClock()
         self._loop: JobLoop | None = None
+        self._alone: tuple[int, RunningJob] | None = None
+        self._early: dict[int, JobOrder] = {}
+        self.say: Say = _say_nothing
+        self.later: Later = call_later
+
+    def tell(self, order: JobOrder) -> None:
+        """An order about the job that ``run`` is at, or will be, or was; in the main thread. May
+        raise CancelRequested, which is meant for that job."""
+        if self._alone is None or self._alone[0] != order.number:
+            self._early[order.number] = order
+            return
+        running = self._alone[1]
+        if isinstance(order, HandBack):
+            running.hand_back_requested = True
+        elif isinstance(order, Cancel):
+            running.cancel()
+        else:
+            running.stop()
 
     def run(self, frame: JobFrame) -> Outcome:
         """Run one attempt to its end, with nobody beside it."""
         call = self.prepare(frame)
         if isinstance(call, Outcome):
             return call
+        self._alone = frame.number, call.running
+        if self._early:
+            early = self._early.pop(frame.number, None)
+            self._early = {n: order for n, order in self._early.items() if n > frame.number}
+            if early is not None:
+                self.tell(early)
+        try:
+            return _close(call, self._run_alone(call))
+        finally:
+            self._alone = None
+
+    def _run_alone(self, call: Call) -> Outcome:
         # A context of its own: nothing that this job sets is seen by the next.
         context = copy_context()
         if call.task.command is not None:
             return context.run(self._run_command, call, call.task.command)
         if call.task.is_async:
             self._loop = self._loop or JobLoop()
+            call.running.interrupt = self._loop.cancel
             ended = self._loop.run(self._await(call), context)
         else:
             ended = context.run(self._call, call)
         return _to_outcome(call, ended)
 
     async def run_shared(self, call: Call) -> Outcome:
-        """Run one attempt of an async task beside others; in an asyncio task of its own."""
-        return _to_outcome(call, await self._await(call))
+        """Run one attempt of an async task beside others; in an asyncio task of its own.
+
+        ``call.running.interrupt`` is the caller's.
+        """
+        return _close(call, _to_outcome(call, await self._await(call)))
 
     def prepare(self, frame: JobFrame) -> Call | Outcome:
         """Read the job and check its params; or how it ends if it cannot be run."""
@@ -135,16 +180,29 @@ class Execution:
             arguments = task.signature.to_arguments(job.params)
         except ParamsError as error:
             return Outcome.bury(JobError("ParamsError", str(error), cause="invalid_params"))
-        return Call(task, arguments, job, frame, self._clock.monotonic())
+        began = self._clock.monotonic()
+        running = RunningJob(
+            partial(self._describe, job, frame, began),
+            partial(self.say, frame.number),
+            self.later,
+        )
+        return Call(task, arguments, job, frame, running)
 
     def _call(self, call: Call) -> Any:
         self._enter(call)
+        running = call.running
         try:
             soft = soft_seconds(call.task.spec, call.frame.timeout)
-            if soft is None:
-                result = call.task.function(**call.arguments)
-            else:
-                result = call_limited(partial(call.task.function, **call.arguments), soft)
+            running.interrupt = _raise_cancel
+            try:
+                if running.stopped:
+                    _raise_cancel()
+                if soft is None:
+                    result = call.task.function(**call.arguments)
+                else:
+                    result = call_limited(partial(call.task.function, **call.arguments), soft)
+            finally:
+                running.over = True
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
         logger.info("job succeeded")
@@ -152,23 +210,29 @@ class Execution:
 
     def _run_command(self, call: Call, command: Command) -> Outcome:
         self._enter(call)
-        frame, spec = call.frame, call.task.spec
+        frame, spec, running = call.frame, call.task.spec, call.running
+        leader = Leader(running)
         attempts = Attempts(frame.attempt, frame.max_attempts, spec.retry, random)
         try:
-            running = self._describe(call)
-            document = document_of(call.job, call.arguments, running, frame.timeout)
-            variables = variables_of(command, running, os.environ)
+            described = running.describe()
+            document = document_of(call.job, call.arguments, described, frame.timeout)
+            variables = variables_of(command, described, os.environ)
             soft = soft_seconds(spec, frame.timeout)
-            return attempt_command(command, variables, document, attempts, soft)
+            return attempt_command(command, variables, document, attempts, soft, leader)
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return judge(error, spec, frame)
 
     async def _await(self, call: Call) -> Any:
         self._enter(call)
         try:
-            running = call.task.function(**call.arguments)
+            if call.running.stopped:
+                _raise_cancel()
+            coroutine = call.task.function(**call.arguments)
             soft = soft_seconds(call.task.spec, call.frame.timeout)
-            result = await (running if soft is None else Limited(running, soft))
+            try:
+                result = await (coroutine if soft is None else Limited(coroutine, soft))
+            finally:
+                call.running.over = True
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
         logger.info("job succeeded")
@@ -176,7 +240,7 @@ class Execution:
 
     def _enter(self, call: Call) -> None:
         job, frame = call.job, call.frame
-        running_job.set(partial(self._describe, call))
+        running_job.set(call.running)
         job_fields.set(
             {
                 "job_id": job.id,
@@ -186,25 +250,31 @@ class Execution:
             }
         )
 
-    def _describe(self, call: Call) -> CurrentJob:
-        frame, queue = call.frame, self._queues[call.frame.queue]
-        left = call.began + frame.timeout - self._clock.monotonic()
+    def _describe(self, job: Job, frame: JobFrame, began: float, running: RunningJob) -> CurrentJob:
+        queue = self._queues[frame.queue]
+        left = began + frame.timeout - self._clock.monotonic()
         return CurrentJob(
-            id=call.job.id,
-            task=call.job.task,
+            id=job.id,
+            task=job.task,
             queue=queue.name,
             namespace=queue.namespace,
             attempt=frame.attempt,
             max_attempts=frame.max_attempts,
             deadline=self._clock.now() + timedelta(seconds=left),
-            lease=Lease(call.job.id, frame.token),
+            lease=Lease(job.id, frame.token),
+            cancel_requested=running.cancel_requested,
         )
+
+
+def _raise_cancel() -> NoReturn:
+    raise CancelRequested
 
 
 def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     """The Outcome of an attempt that raised ``error``."""
     if (given_back := given_back_in(error)) is not None:
-        return Outcome.release(again_after(frame.releases), str(given_back))
+        delay = timedelta(0) if given_back.at_once else again_after(frame.releases)
+        return Outcome.release(delay, str(given_back))
     if isinstance(error, Bury):
         return Outcome.bury(JobError("Bury", str(error), cause="bury"))
     if isinstance(error, Retry):
@@ -217,6 +287,12 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     else:
         failure = JobError(type(error).__name__, _text_of(error), _trace_of(error))
     return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)
+
+
+def _close(call: Call, outcome: Outcome) -> Outcome:
+    """The attempt is over: whatever it did after it was told to end, it is stopped."""
+    call.running.end()
+    return STOPPED if call.running.stopped else outcome
 
 
 def _to_outcome(call: Call, result: object) -> Outcome:

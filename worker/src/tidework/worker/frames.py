@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from tidework.model.outcome import Outcome, OutcomeKind
+from tidework.model.progress import check_texts
 
 MAX_FRAME = 64 * 1024 * 1024
 PERMIT = struct.Struct(">I")
@@ -25,10 +26,13 @@ _LENGTH = struct.Struct(">I")
 _JOB = struct.Struct(">I?HIIdHH")  # ...timeout, releases, length of the token
 _STARTED = struct.Struct(">cId")
 _ENDED = struct.Struct(">cIcdd")
+_SAID = struct.Struct(">cII")  # ...number, length of the progress
 _ORDER = struct.Struct(">IcI")  # 0 where a job has its number, kind, number
 _READY = b"H"
 _ALIVE = b"A"
 _STOP = b"C"
+_CANCEL = b"N"
+_HAND_BACK = b"B"
 _PING = b"P"
 _COMPLETE = Outcome.complete()
 _KINDS = {kind.value.encode(): kind for kind in OutcomeKind}
@@ -84,7 +88,21 @@ class JobFrame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """An order to a child with an event loop: cancel the job of this number."""
+    """An order: the job of this number is to end now."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """An order: somebody has the job of this number cancelled; it may end its item."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandBack:
+    """An order: the job of this number is to end after its item, since the worker leaves."""
 
     number: int
 
@@ -94,7 +112,14 @@ class Ping:
     """An order to a child with an event loop: say that the loop turns."""
 
 
-Order = JobFrame | Stop | Ping
+_ORDERS: Mapping[bytes, type[Stop | Cancel | HandBack]] = {
+    _STOP: Stop,
+    _CANCEL: Cancel,
+    _HAND_BACK: HandBack,
+}
+_LETTERS_OF_ORDERS = {order: letter for letter, order in _ORDERS.items()}
+JobOrder = Stop | Cancel | HandBack
+Order = JobFrame | JobOrder | Ping
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +147,20 @@ class Ended(NamedTuple):
     seconds: float
 
 
-Report = Ready | Alive | Started | Ended
+class Said(NamedTuple):
+    """What the job says of itself (model/progress.py); b'' = nothing new."""
+
+    number: int
+    progress: bytes
+    positions: bytes
 
 
-def stop_frame(number: int) -> bytes:
-    """The frame of Stop."""
-    return _LENGTH.pack(_ORDER.size) + _ORDER.pack(0, _STOP, number)
+Report = Ready | Alive | Started | Ended | Said
+
+
+def order_frame(order: JobOrder) -> bytes:
+    """The frame of an order about one job."""
+    return _LENGTH.pack(_ORDER.size) + _ORDER.pack(0, _LETTERS_OF_ORDERS[type(order)], order.number)
 
 
 def ping_frame() -> bytes:
@@ -136,17 +169,17 @@ def ping_frame() -> bytes:
 
 
 def decode_order(payload: bytes) -> Order:
-    """Read what a child with an event loop is told. Raises FrameError."""
+    """Read what a child is told. Raises FrameError."""
     if payload[:4] != b"\0\0\0\0":
         return JobFrame.decode(payload)
     try:
         _, kind, number = _ORDER.unpack(payload)
     except struct.error as error:
         raise FrameError(f"an order of {len(payload)} bytes") from error
-    if kind == _STOP:
-        return Stop(number)
     if kind == _PING:
         return Ping()
+    if (order := _ORDERS.get(kind)) is not None:
+        return order(number)
     raise FrameError(f"an order of unknown kind {kind!r}")
 
 
@@ -172,6 +205,13 @@ def ended_frame(number: int, outcome: Outcome, seconds: float) -> bytes:
     return b"".join((_LENGTH.pack(_ENDED.size + len(outcome.detail)), head, outcome.detail))
 
 
+def said_frame(number: int, progress: bytes, positions: bytes) -> bytes:
+    """The frame of Said."""
+    head = _SAID.pack(b"P", number, len(progress))
+    size = _SAID.size + len(progress) + len(positions)
+    return b"".join((_LENGTH.pack(size), head, progress, positions))
+
+
 def decode_report(payload: bytes) -> Report:
     """Read what a child reports. Raises FrameError."""
     kind = payload[:1]
@@ -185,6 +225,11 @@ def decode_report(payload: bytes) -> Report:
                 return Ended(number, _COMPLETE, seconds)
             outcome = Outcome(_KINDS[letter], payload[_ENDED.size :], timedelta(seconds=delay))
             return Ended(number, outcome, seconds)
+        if kind == b"P":
+            _, number, size = _SAID.unpack_from(payload)
+            texts = payload[_SAID.size : _SAID.size + size], payload[_SAID.size + size :]
+            check_texts(*texts)
+            return Said(number, *texts)
     except (struct.error, KeyError, ValueError, OverflowError) as error:
         raise FrameError(f"a report that cannot be read: {error}") from error
     if kind == _READY:

@@ -47,6 +47,13 @@ class Verdict(StrEnum):
     ROOM = "room"
 
 
+class Notes(Protocol):
+    """Where what jobs say of themselves goes."""
+
+    def note(self, job: HeldJob) -> None:
+        """It has said something new."""
+
+
 class JobSource(Protocol):
     """Where held jobs come from and their outcomes go: a consumer.
 
@@ -58,6 +65,10 @@ class JobSource(Protocol):
     index: int
     held: dict[str, HeldJob]
     lines: tuple[deque[HeldJob], ...]
+
+    @property
+    def notes(self) -> Notes:
+        """Where what its jobs say of themselves goes."""
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -94,7 +105,10 @@ class HeldJob:
 
     timeout:    seconds, the smaller of the job's, the task's and the worker's bound
     claimed_at, sent_at: monotonic seconds; started_at: by the child's report, None before
-    verdict:    why it was told to stop while others of its child go on, at ``stopped_at``
+    verdict:    why it was told to end, at ``stopped_at``; it has ``patience`` seconds for that
+    insisted:   it was told once more; asked_back: to end after its item, since the worker leaves
+    progress, positions: what it said last in this delivery (model/progress.py), b'' if nothing;
+                ``said`` counts how often
     outcome:    how it ended; it stays held until the exchange has settled it
     """
 
@@ -110,6 +124,12 @@ class HeldJob:
     started_at: float | None = None
     verdict: Verdict | None = None
     stopped_at: float = 0.0
+    patience: float = 0.0
+    insisted: bool = False
+    asked_back: bool = False
+    said: int = 0
+    progress: bytes = b""
+    positions: bytes = b""
     outcome: Outcome | None = None
 
     @property

@@ -36,16 +36,23 @@ class JobLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._task: asyncio.Task[Any] | None = None
         asyncio.set_event_loop(self._loop)
+
+    def cancel(self) -> None:
+        """Cancel what the job that runs awaits; from within a signal's handler."""
+        if self._task is not None:  # else it looks itself before its first step
+            self._loop.call_soon_threadsafe(self._task.cancel)
 
     def run(self, job: Coroutine[Any, Any, Any], context: Context) -> Any:
         """What the job returns. What it left running is ended after it."""
-        task = self._loop.create_task(job, context=context)
+        task = self._task = self._loop.create_task(job, context=context)
         while not task.done():
             try:
                 self._loop.run_until_complete(task)
             except (SystemExit, KeyboardInterrupt) as error:
                 _tell(self._loop, error)
+        self._task = None
         if left := asyncio.all_tasks(self._loop):
             for other in left:
                 other.cancel()

@@ -101,7 +101,7 @@ class Journal:
         }
         if outcome.delay:
             extra["delay_seconds"] = round(outcome.delay.total_seconds(), 3)
-        if outcome.detail and outcome.kind is OutcomeKind.RELEASE:
+        if outcome.detail and outcome.kind in (OutcomeKind.RELEASE, OutcomeKind.CANCELLED):
             extra["cause"] = outcome.cause
         elif outcome.detail:
             error = JobError.decode(outcome.detail)

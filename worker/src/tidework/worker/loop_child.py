@@ -3,6 +3,7 @@
 A job that was sent ahead starts when a place is free, with its permit. The report of a start is
 written before the job's first step, so that a job that ends the process is known to have begun.
 A job is stopped by cancelling its asyncio task; how it ended then does not matter any more.
+One that is at a checkpoint is cancelled, or handed back, at the end of its item.
 """
 
 from __future__ import annotations
@@ -10,28 +11,57 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass
 
+from tidework.model.current import RunningJob
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
-from tidework.worker.execution import Execution
+from tidework.worker.execution import STOPPED, Execution
 from tidework.worker.job_loop import run_until_stopped
 from tidework.worker.permits import Permits
 
 _CHUNK = 262144
-_STOPPED = Outcome.cancelled()
+MOST_UNSENT = 1 << 20
+"""Bytes of reports that wait; beyond it jobs say nothing of themselves."""
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
+    """``job``: None until its first step."""
+
     number: int
     began: float
-    stepped: bool = False
-    stopped: bool = False
+    order: frames.JobOrder | None = None
     task: asyncio.Task[None] | None = None
+    job: RunningJob | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Was it told to end?"""
+        return isinstance(self.order, frames.Stop | frames.Cancel)
+
+    def interrupt(self) -> None:
+        """End what it does."""
+        assert self.task is not None
+        self.task.cancel()
+
+    def tell(self, order: frames.JobOrder) -> None:
+        """What it is asked; before its first step it is only noted."""
+        if not self.stopped:
+            self.order = order
+        if self.job is None:
+            return
+        if isinstance(order, frames.HandBack):
+            self.job.hand_back_requested = True
+        elif isinstance(order, frames.Cancel):
+            self.job.cancel()
+        else:
+            self.job.stop()
 
 
 class LoopChild:
@@ -47,6 +77,7 @@ class LoopChild:
         self._permits = Permits(permits)
         self._places = places
         self._execution = execution
+        execution.say, execution.later = self.say, self.later
         self._buffer = frames.FrameBuffer()
         self._waiting: deque[frames.JobFrame] = deque()
         self._running: dict[int, _Running] = {}
@@ -60,6 +91,7 @@ class LoopChild:
     def serve(self) -> None:
         """Run jobs until the supervisor closes the pipe."""
         asyncio.set_event_loop(self._loop)
+        self._thread = threading.get_ident()
         self._pipe.setblocking(False)
         self._loop.add_reader(self._pipe, self._read)
         self._report(frames.ready_frame())
@@ -90,16 +122,28 @@ class LoopChild:
         elif isinstance(order, frames.Ping):
             self._report(frames.alive_frame())
         else:
-            self._stop(order.number)
+            self._report(frames.alive_frame())
+            self._fill()  # it may not have been looked at yet
+            if (found := self._running.get(order.number)) is not None:
+                found.tell(order)
 
-    def _stop(self, number: int) -> None:
-        self._report(frames.alive_frame())
-        self._fill()  # it may not have been looked at yet
-        if (found := self._running.get(number)) is not None:
-            found.stopped = True
-            # One that was not stepped yet would be cancelled without a word of ours.
-            if found.task is not None and found.stepped:
-                found.task.cancel()
+    def say(self, number: int, progress: bytes, positions: bytes, last: bool) -> bool:  # noqa: FBT001
+        """Of Execution: what a job says of itself."""
+        if len(self._unsent) > MOST_UNSENT and not last:
+            return False
+        frame = frames.said_frame(number, progress, positions)
+        if threading.get_ident() == self._thread:
+            self._report(frame)
+        else:  # a thread that works for a job
+            self._loop.call_soon_threadsafe(self._report, frame)
+        return True
+
+    def later(self, seconds: float, function: Callable[[], None]) -> None:
+        """Of Execution."""
+        if threading.get_ident() == self._thread:
+            self._loop.call_later(seconds, function)
+        else:
+            self._loop.call_soon_threadsafe(self._loop.call_later, seconds, function)
 
     def _fill(self) -> None:
         """Start what may start."""
@@ -116,20 +160,25 @@ class LoopChild:
         running.task = self._loop.create_task(self._run(running, job), context=self._context.copy())
 
     async def _run(self, running: _Running, job: frames.JobFrame) -> None:
-        running.stepped = True
-        outcome = _STOPPED if running.stopped else await self._attempt(job)
+        outcome = STOPPED if running.stopped else await self._attempt(running, job)
         if os.getpid() != self._pid:
             os._exit(0)  # as above
         if running.stopped:
-            outcome = _STOPPED
+            outcome = STOPPED
         del self._running[job.number]
         seconds = time.monotonic() - running.began
         self._report(frames.ended_frame(job.number, outcome, seconds))
         self._fill()
 
-    async def _attempt(self, job: frames.JobFrame) -> Outcome:
+    async def _attempt(self, running: _Running, job: frames.JobFrame) -> Outcome:
         call = self._execution.prepare(job)
-        return call if isinstance(call, Outcome) else await self._execution.run_shared(call)
+        if isinstance(call, Outcome):
+            return call
+        running.job = call.running
+        call.running.interrupt = running.interrupt
+        if running.order is not None:
+            running.tell(running.order)
+        return await self._execution.run_shared(call)
 
     def _report(self, report: bytes) -> None:
         """To be written in the next round of the loop, with what else comes until then."""

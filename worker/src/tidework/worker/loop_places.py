@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from tidework.clock import Clock
+from tidework.worker import frames
 from tidework.worker.child_link import ChildLink
 from tidework.worker.dispatch import (
     AHEAD_IN_CHILD,
@@ -25,9 +26,10 @@ from tidework.worker.dispatch import (
 from tidework.worker.held import HeldJob, JobSource, Mode, Verdict
 from tidework.worker.service_times import MAX_AHEAD, ServiceTimes
 from tidework.worker.solitary import SolitaryChildren
+from tidework.worker.stopping import Stopping, is_over, next_look
 
 STOP_PATIENCE = 1.0
-"""Seconds in which a job has to end that was told to stop."""
+"""Seconds in which a job has to end that was told to stop, unless somebody cancelled it."""
 QUIET = 1.0
 """Seconds after which a loop with jobs that says nothing is asked whether it turns."""
 ANSWER_WITHIN = 1.0
@@ -43,6 +45,7 @@ class LoopPlaces:
 
     count:   jobs at once; 0 = there is no such child
     slot:    what the pool keeps of the child
+    stopping: what cancelled jobs are told
     look_by: have the child looked at by then (monotonic seconds)
     order:   orders a solitary child
     """
@@ -52,6 +55,7 @@ class LoopPlaces:
         count: int,
         slot: Slot,
         sources: Sequence[JobSource],
+        stopping: Stopping,
         clock: Clock,
         look_by: Callable[[float], None],
         order: Callable[[], ChildLink | None],
@@ -63,6 +67,7 @@ class LoopPlaces:
         self.successor: ChildLink | None = None
         self.leaving: list[ChildLink] = []
         self.solitary = SolitaryChildren(count, sources, clock, order, self.run)
+        self._stopping = stopping
         self._clock = clock
         self._look_by = look_by
         self._pipe = max(AHEAD_IN_CHILD, count // 2)
@@ -155,11 +160,14 @@ class LoopPlaces:
 
     def stop(self, link: ChildLink, job: HeldJob, verdict: Verdict) -> None:
         """Have a started job end; the first verdict stands."""
+        if verdict is Verdict.CANCELLED:
+            self._stopping.cancel(link, job)
+            return
         if job.verdict is not None:
             return
         now = self._clock.monotonic()
-        job.verdict, job.stopped_at = verdict, now
-        link.stop(job)
+        job.verdict, job.stopped_at, job.patience = verdict, now, STOP_PATIENCE
+        link.tell(frames.Stop(job.number))
         self._look_by(now + STOP_PATIENCE)
 
     def look(self, link: ChildLink, now: float) -> float | None:
@@ -170,6 +178,8 @@ class LoopPlaces:
             link.read()  # it may have said something while we were not looking
         self._ask(link, now)
         for job in list(link.jobs.values()):
+            if job.verdict is not None:
+                self._stopping.look_at(link, job, now)
             if link.killed_at is None and _is_due(job, now):
                 self._judge(link, job, now)
         if self._keeps_waiting(link, now):
@@ -243,11 +253,11 @@ def _due_at(job: HeldJob) -> float:
         return job.sent_at + START_PATIENCE
     if job.verdict is None:
         return job.started_at + job.timeout
-    return job.stopped_at + STOP_PATIENCE
+    return next_look(job)
 
 
 def _is_due(job: HeldJob, now: float) -> bool:
-    return now >= _due_at(job)
+    return is_over(job, now) if job.verdict is not None else now >= _due_at(job)
 
 
 def _waits(job: HeldJob, now: float) -> bool:

@@ -1,13 +1,24 @@
-"""Outcomes on their way to the next exchange, and the service times that go with them."""
+"""Outcomes on their way to the next exchange, the service times that go along, and that exchange."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tidework.model.lease import Settlement
+from tidework.model.lease import ExchangeRequest, Settlement
+from tidework.worker.claims import Grant
 
 SETTLE_WITHIN = 0.01
 """Seconds that an outcome waits for others while no slot waits for it."""
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """An exchange that was not answered yet; ``grant``: room that is kept for what it claims."""
+
+    request: ExchangeRequest
+    grant: Grant
+    resend_at: float = 0.0
 
 
 class Outbox:

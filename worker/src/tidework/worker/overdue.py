@@ -9,6 +9,7 @@ from tidework.worker.child_link import ChildLink
 from tidework.worker.dispatch import PATIENCE, START_PATIENCE, give_back
 from tidework.worker.held import HeldJob, Verdict
 from tidework.worker.loop_places import LoopPlaces
+from tidework.worker.stopping import Stopping, is_over
 
 READY_PATIENCE = 300.0
 """Seconds in which a child has to be ready: a fresh one imports the application first."""
@@ -21,14 +22,20 @@ logger = logging.getLogger(__name__)
 class Overdue:
     """Of one pool.
 
+    stopping:      what cancelled jobs are told
     kill_template: ends the template and all its children
     run:           sends waiting jobs into children
     """
 
     def __init__(
-        self, loops: LoopPlaces, kill_template: Callable[[], None], run: Callable[[], None]
+        self,
+        loops: LoopPlaces,
+        stopping: Stopping,
+        kill_template: Callable[[], None],
+        run: Callable[[], None],
     ) -> None:
         self._loops = loops
+        self._stopping = stopping
         self._kill_template = kill_template
         self._run = run
 
@@ -57,7 +64,19 @@ class Overdue:
             return None
         return self._look_at_job(link, link.first, now)
 
+    def _look_at_cancelled(self, link: ChildLink, job: HeldJob, now: float) -> float | None:
+        if not is_over(job, now):
+            return self._stopping.look_at(link, job, now)
+        link.read()  # as below
+        if job.number in link.jobs:
+            extra = {"job_id": job.id, "task": job.task, "child": link.pid}
+            logger.warning("a job goes on after it was cancelled: it is killed", extra=extra)
+            link.kill(Verdict.CANCELLED, job, now)
+        return None
+
     def _look_at_job(self, link: ChildLink, job: HeldJob, now: float) -> float | None:
+        if job.verdict is Verdict.CANCELLED:
+            return self._look_at_cancelled(link, job, now)
         if job.started_at is None:
             if now >= job.sent_at + START_PATIENCE:
                 link.kill(Verdict.BROKEN, None, now)  # stopped, or stuck in what a job left

@@ -5,6 +5,7 @@ Bounded, whatever the worker holds, and cheap: it is made with every beat.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -77,6 +78,7 @@ class WorkerPresence:
                     "queue": self._queues[job.source.index],
                     "attempt": job.claimed.attempt,
                     "since": wall + started_at,
+                    **_progress(job),
                 }
                 for started_at, slot, child, job in jobs[:MOST_JOBS]
             ],
@@ -92,3 +94,11 @@ class WorkerPresence:
             if job.started_at is not None
         ]
         return sorted(found, key=lambda each: each[:2])
+
+
+def _progress(job: HeldJob) -> Mapping[str, Any]:
+    """What the job said last, if anything."""
+    if not job.progress:
+        return {}
+    done, total, note = json.loads(job.progress)
+    return {"progress": {"done": done, "total": total, "note": note}}

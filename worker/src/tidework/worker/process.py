@@ -25,6 +25,8 @@ _PR_SET_PDEATHSIG = 1
 _PR_GET_PDEATHSIG = 2
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
+TELL = signal.SIGURG
+"""Has a child read its pipe while a job runs. Ignored by whoever has no use for it."""
 
 
 def die_with_parent(parent: int) -> None:

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Collection
 
 from tidework.clock import Clock
 from tidework.loop import Loop
-from tidework.model.outcome import Outcome
+from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames, process
 from tidework.worker.child_link import ChildLink
 from tidework.worker.claims import Claims, Places
 from tidework.worker.dispatch import (
     PATIENCE,
-    START_PATIENCE,
     Dispatch,
     Recycling,
     Slot,
@@ -30,15 +28,13 @@ from tidework.worker.dispatch import (
 )
 from tidework.worker.held import HeldJob, JobSource, Verdict
 from tidework.worker.loop_places import LoopPlaces
+from tidework.worker.nursery import Nursery
 from tidework.worker.overdue import RETIRE_PATIENCE, Overdue
 from tidework.worker.service_times import ServiceTimes
+from tidework.worker.stopping import CANCEL_GRACE, Stopping, how_it_ended
 from tidework.worker.template_link import Orders
 from tidework.worker.timer import Timer
 from tidework.worker.verdicts import outcome_of_dead, outcome_of_stopped
-
-ORDERS_AT_ONCE = 64
-"""Children that the template is asked for at once; its socket holds some 270 orders."""
-_STOPPED = Outcome.cancelled()
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +43,7 @@ class SlotPool:
     """All slots of the worker.
 
     async_slots:   places for async jobs
+    cancel_grace:  seconds in which a cancelled job has to end
     on_child_gone: called when a child has ended, for whoever looks after what it leaves
     """
 
@@ -58,6 +55,7 @@ class SlotPool:
         clock: Clock,
         *,
         async_slots: int = 0,
+        cancel_grace: float = CANCEL_GRACE,
         on_child_gone: Callable[[], None] = lambda: None,
     ) -> None:
         self.slots = [Slot(index) for index in range(count)]
@@ -67,24 +65,28 @@ class SlotPool:
         self.dispatch = Dispatch(
             self.slots, self.sources, self._times, recycling, clock, self._timer.by
         )
+        self.stopping = Stopping(cancel_grace, clock, self._timer.by)
         self.loops = LoopPlaces(
-            async_slots, Slot(count), self.sources, clock, self._timer.by, self._order_solitary
+            async_slots,
+            Slot(count, async_slots),
+            self.sources,
+            self.stopping,
+            clock,
+            self._timer.by,
+            self._order_solitary,
         )
         places: list[Places] = [self.dispatch]
         if async_slots:
             places.append(self.loops)
         self.claims = Claims(places)
         self._orders = orders
-        self._overdue = Overdue(self.loops, orders.kill, self.run)
+        self._overdue = Overdue(self.loops, self.stopping, orders.kill, self.run)
         self._recycling = recycling
         self._clock = clock
         self._on_child_gone = on_child_gone
         self._links: dict[int, ChildLink] = {}
-        self._ordered: set[int] = set()
-        self._to_order: deque[Slot] = deque()
-        self._keys = 0
+        self._nursery = Nursery(orders, self, self._links, clock, self._timer.by)
         self._at_rest: list[Loop] = []
-        self._open = False
         self._gone = asyncio.Event()
 
     def add_source(self, source: JobSource) -> None:
@@ -112,14 +114,14 @@ class SlotPool:
 
     def open(self) -> None:
         """The template is ready: give every slot a child."""
-        self._open = True
+        self._nursery.is_open = True
         for slot in self._with_children():
-            self._start_child(slot)
+            self._nursery.fill(slot)
         self.run()
 
     def close(self) -> None:
         """Have all children end, killed if a job is in them; no new ones come."""
-        self._open = False
+        self._nursery.is_open = False
         self.kill_running(Verdict.HANDED_BACK)
         for link in list(self._links.values()):
             if not link.jobs and link.retired_at is None:
@@ -162,8 +164,7 @@ class SlotPool:
     def stop_job(self, job: HeldJob, verdict: Verdict) -> bool:
         """Stop a job that is in a child. True: it had not started and is the caller's again.
 
-        Else the child is killed, or the job cancelled on its loop, and its source hears of it
-        when it has ended.
+        Else it is told, or its child killed, and its source hears of it when it has ended.
         """
         link = next((link for link in self._links.values() if job in link.jobs.values()), None)
         if link is None:
@@ -173,7 +174,10 @@ class SlotPool:
         give_back([other for other in taken if other is not job])
         if not ours and link.places:
             self.loops.stop(link, job, verdict)
+        elif not ours and verdict is Verdict.CANCELLED:
+            self.stopping.cancel(link, job)
         elif not ours:
+            job.verdict = job.verdict and verdict  # it may have been cancelled before
             link.kill(verdict, job, self._clock.monotonic())
         self.run()
         # If nothing is left in it, its child has nothing to report that would free the slot.
@@ -196,38 +200,11 @@ class SlotPool:
             if link.jobs:
                 link.kill(verdict, link.first, now)
 
-    def _start_child(self, slot: Slot) -> None:
-        if not self._open or slot.link is not None:
-            return
-        if len(self._ordered) >= ORDERS_AT_ONCE:
-            self._to_order.append(slot)
-            return
-        slot.link = self._order(slot)
-
     def _order_solitary(self) -> ChildLink | None:
-        if not self._open or len(self._ordered) >= ORDERS_AT_ONCE:
-            return None
-        return self._order(self.loops.slot, solitary=True)
-
-    def _order(self, slot: Slot, *, solitary: bool = False) -> ChildLink | None:
-        self._keys += 1
-        now = self._clock.monotonic()
-        shared = self.loops.count if slot is self.loops.slot else 0
-        places = 1 if solitary else shared
-        link = ChildLink(self._keys, slot.index, self, now, places, solitary=solitary)
-        if not self._orders.order_child(link.key, places, *link.descriptors()):
-            link.close()  # the template is away: open() comes with the next one
-            return None
-        self._links[link.key] = link
-        self._ordered.add(link.key)
-        self._timer.by(now + START_PATIENCE)
-        return link
+        return self._nursery.order(self.loops.slot, solitary=True)
 
     def _on_answered(self, key: int) -> None:
-        """The template carried the order out, or never will."""
-        self._ordered.discard(key)
-        while self._to_order and len(self._ordered) < ORDERS_AT_ONCE:
-            self._start_child(self._to_order.popleft())
+        self._nursery.note_answered(key)
         if self.loops.solitary.turns.first() is not None:
             self.loops.feed()
 
@@ -254,7 +231,7 @@ class SlotPool:
         for link in self.links():
             link.outdated = True
             self._take_back(link)
-        for slot in self.slots if self._open else ():
+        for slot in self.slots if self._nursery.is_open else ():
             if slot.link is not None and slot.link.is_free:
                 self._recycle(slot, slot.link)
         self.recycle_idle()
@@ -290,7 +267,7 @@ class SlotPool:
 
     def _settle_dead(self, link: ChildLink, code: int | None) -> None:
         end = process.describe_exit(code)
-        if link.retired_at is None and self._open:
+        if link.retired_at is None and self._nursery.is_open:
             cause = str(link.verdict[0]) if link.verdict else end
             extra = {"slot": link.slot, "child": link.pid, "cause": cause}
             logger.warning("child ended", extra=extra)
@@ -310,10 +287,10 @@ class SlotPool:
     def _replace(self, slot: Slot, dead: ChildLink) -> None:
         slot.unready = 0 if dead.ready else slot.unready + 1
         if not slot.unready:
-            self._start_child(slot)
+            self._nursery.fill(slot)
             return
         delay = min(30.0, 0.25 * 2 ** min(slot.unready, 10))
-        asyncio.get_running_loop().call_later(delay, self._start_child, slot)
+        asyncio.get_running_loop().call_later(delay, self._nursery.fill, slot)
 
     def _retire_spent(self, link: ChildLink) -> None:
         """A solitary child ends with its job, also if that was taken back."""
@@ -334,11 +311,17 @@ class SlotPool:
         wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
         self._timer.by((job.started_at or 0.0) + wait)
 
+    def on_said(self, link: ChildLink, job: HeldJob) -> None:
+        """Of ChildEvents."""
+        self.stopping.on_said(link, job)
+        job.source.notes.note(job)
+
     def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """Of ChildEvents."""
         outcome: Outcome | None = ended.outcome
-        if job.verdict is not None and outcome == _STOPPED:
-            outcome = outcome_of_stopped(job, job.verdict)
+        if job.verdict is not None and ended.outcome.kind is OutcomeKind.CANCELLED:
+            how = how_it_ended(job, self._clock.monotonic())
+            outcome = outcome_of_stopped(job, job.verdict, how)
         else:
             times = self.loops.times if link.places else self._times
             times.note(job.task, ended.seconds)
@@ -379,10 +362,10 @@ class SlotPool:
     def _recycle_loop(self, link: ChildLink) -> None:
         """Start the successor of a child that has served its time."""
         reason = None if self.loops.successor is not None else self._recycling.reason(link)
-        if reason is not None and self._open and len(self._ordered) < ORDERS_AT_ONCE:
+        if reason is not None and (successor := self._nursery.order(self.loops.slot)) is not None:
             extra = {"slot": link.slot, "child": link.pid, "reason": reason}
             logger.info("child recycled", extra=extra)
-            self.loops.successor = self._order(self.loops.slot)
+            self.loops.successor = successor
 
     def recycle_idle(self) -> None:
         """Replace idle children that use too much memory."""
@@ -400,7 +383,7 @@ class SlotPool:
         extra = {"slot": slot.index, "child": link.pid, "reason": reason}
         logger.info("child recycled", extra=extra)
         self._retire(link)
-        self._start_child(slot)
+        self._nursery.fill(slot)
         return True
 
     def _look(self, now: float) -> float | None:

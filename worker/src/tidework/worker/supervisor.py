@@ -4,7 +4,8 @@ Order of the end, after SIGTERM or SIGINT:
  1. readyz turns false; no more claims, no more waiting at the inbox; presence says draining;
     no other version of the application is loaded any more
  2. jobs that have not started are given back
- 3. running jobs finish: until the grace is over or a second signal comes; leases are renewed
+ 3. running jobs finish: until the grace is over or a second signal comes; leases are renewed.
+    Those at a checkpoint end after their item and are given back
  4. what still runs then is killed and given back, its attempt uncounted
  5. the last exchanges settle; if Redis is away, for some seconds only: the leases do the rest
  6. presence leaves; children, then the template, then connections and probes end
@@ -97,6 +98,7 @@ class Supervisor:
             Recycling(settings.recycle_jobs, settings.recycle_memory_mib * MIB),
             clock,
             async_slots=settings.async_slots,
+            cancel_grace=settings.cancel_grace_seconds,
             on_child_gone=self._on_child_gone,
         )
         self.health = WorkerHealth(self.pool, self.numbers, clock)
@@ -213,7 +215,7 @@ class Supervisor:
         taking = [loop for inbox in self._inboxes for loop in (inbox.watch, inbox.sweep)]
         others = [self.health.loop, *self._memory_loops()]
         others += [self._renewal.loop, self._heartbeat.loop, self._stacks.loop]
-        others += [consumer.loop for consumer in self._consumers]
+        others += [loop for each in self._consumers for loop in (each.loop, each.notes.loop)]
         async with asyncio.TaskGroup() as group:
             services = _Services(group, [*taking, *others])
             watch = group.create_task(self._raise_when_broken(services))
@@ -223,6 +225,7 @@ class Supervisor:
             self._beat_now()
             # At once: a child that ends its job meanwhile must not find the next one in its pipe.
             self._give_back_unstarted()
+            self.pool.stopping.leave(self.pool.links())
             await services.end(taking)
             await self._drain()
             await services.end(others)

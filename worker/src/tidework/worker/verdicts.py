@@ -22,7 +22,9 @@ def outcome_of_dead(
     end:     of the process, in words, or why it was killed
     """
     if job.verdict is not None:
-        return outcome_of_stopped(job, job.verdict)
+        killed = verdict is not None and verdict[1] is job
+        how = f"it went on for {job.patience:.3g} s after it was told, and was killed"
+        return outcome_of_stopped(job, job.verdict, how if killed else f"its process ended: {end}")
     if verdict is not None and verdict[0] is Verdict.BLOCKED:
         reason = (
             "the event loop that this job shared with others was blocked, by one of them, until "
@@ -46,8 +48,11 @@ def outcome_of_dead(
     return outcome_of_stopped(job, kind)
 
 
-def outcome_of_stopped(job: HeldJob, verdict: Verdict) -> Outcome | None:
-    """What becomes of a job that was stopped itself. None: nothing is to be settled."""
+def outcome_of_stopped(job: HeldJob, verdict: Verdict, how: str = "") -> Outcome | None:
+    """What becomes of a job that was stopped itself. None: nothing is to be settled.
+
+    how: a cancelled one ended, in words
+    """
     match verdict:
         case Verdict.TIMEOUT:
             reason = f"stopped at the hard timeout of {job.timeout:g} s"
@@ -55,7 +60,7 @@ def outcome_of_stopped(job: HeldJob, verdict: Verdict) -> Outcome | None:
             attempt = job.claimed.attempt
             return job.spec.retry.after_failure(error, attempt, job.max_attempts, random)
         case Verdict.CANCELLED:
-            return Outcome.cancelled()
+            return Outcome.cancelled(how)
         case Verdict.LEASE_LOST:
             return None
     return Outcome.release()

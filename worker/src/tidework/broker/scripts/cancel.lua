@@ -2,7 +2,7 @@
 -- flags: allow-oom
 -- keys: jobs
 -- args: id
--- uses: now reads writes record waiting unique index finish cancel
+-- uses: now reads writes record waiting unique index progress finish cancel
 -- Returns 'cancelled', 'requested', 'finished' or 'unknown'.
 local answer = cancel(A.id)
 count('cancel_requests')

@@ -3,7 +3,7 @@
 -- No allow-oom: a full server refuses new work.
 -- keys: jobs
 -- args: ...          groups of: id, body, priority, due ms ('' = now), unique ('' = none)
--- uses: now reads writes record waiting unique index finish cancel insert
+-- uses: now reads writes record waiting unique index progress finish cancel insert
 -- Returns {'ok', {1 inserted | 0 known | id of the key's holder...}} or {'conflict', key, holder}.
 local GROUP = 5
 

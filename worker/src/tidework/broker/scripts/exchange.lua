@@ -6,7 +6,7 @@
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch most_held succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
 --       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
--- uses: now reads writes record waiting documents unique index history finish guard due prune oldest asked
+-- uses: now reads writes record waiting documents unique index history progress finish guard due prune oldest asked
 -- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, task + zero
 -- byte + body, then unless this is its first delivery: attempt, deliveries, losses, releases),
 -- 1 if cordoned, 1 if paused, 1 if nothing was claimed and somebody asked for the worker's stacks} or {'stale', last sequence}.
@@ -145,6 +145,7 @@ local function succeed(token, first, last)
   send('HSET', K.records, records)
   send('ZADD', K.succeeded, ends)
   send('HDEL', K.details, repeated) -- errors of earlier attempts
+  if n > 0 and has_progress() then send('HDEL', K.progress, ids) end
   count('succeeded', n)
   count_leases(worker_of(token), -n)
 end

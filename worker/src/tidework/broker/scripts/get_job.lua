@@ -1,11 +1,11 @@
 -- Read-out: one job.
 -- flags: no-writes
--- keys: jobs details history
+-- keys: jobs details history progress
 -- args: id
 -- uses: reads record
 -- Returns false, or {state, task + zero byte + body, priority, attempt, deliveries, losses, releases,
 -- cancel, due ms (-1 = held), changed ms, started ms, token, cron, detail, unique key,
--- history or ''}.
+-- history or '', progress (fragments/progress.lua) or ''}.
 local body = redis.call('HGET', K.jobs, A.id)
 if not body then return false end
 local r = load(A.id)
@@ -21,4 +21,5 @@ if not state then
 end
 return {state, body, r.priority, r.attempt, r.deliveries, r.losses, r.releases, r.cancel,
   available, r.changed, r.started, r.token, r.cron, redis.call('HGET', K.details, A.id) or '',
-  string.sub(r.unique, 2), redis.call('HGET', K.history, A.id) or ''}
+  string.sub(r.unique, 2), redis.call('HGET', K.history, A.id) or '',
+  redis.call('HGET', K.progress, A.id) or ''}

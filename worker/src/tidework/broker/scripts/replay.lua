@@ -2,7 +2,7 @@
 -- to the inbox, to be validated anew.
 -- keys: jobs records details dead
 -- args: ...          ids
--- uses: now reads writes record waiting unique index finish
+-- uses: now reads writes record waiting unique index progress finish
 -- Returns one of 'replayed', 'unknown', 'not_dead', 'unique' (its key is held) per id.
 
 local function replay_document(id)

@@ -44,6 +44,7 @@ local function finish(id, r, state, detail, fingerprint)
   elseif earlier_attempts > 0 then
     drop(K.details, id) -- an error of theirs
   end
+  if state ~= DEAD then forget_progress(id) end -- a replay goes on where it stood
   count(ENDED[state])
   if r.cron ~= '' then end_run(r.cron, id) end
   if r.unique ~= '' then end_unique(id, r.unique) end

@@ -12,6 +12,7 @@ local function forget(ended, id, ended_at)
   drop(K.records, id)
   drop(K.details, id)
   drop(K.history, id)
+  forget_progress(id)
   if ended_at + TOMBSTONE_MS > now then place(K.tombstones, ended_at + TOMBSTONE_MS, id) end
 end
 
@@ -32,6 +33,7 @@ local function forget_succeeded(oldest, number)
   for _, key in ipairs({K.details, K.history}) do
     if redis.call('EXISTS', key) == 1 then send('HDEL', key, ids) end
   end
+  if has_progress() then send('HDEL', K.progress, ids) end -- of a worker of before they were known
   send('ZADD', K.tombstones, tombs)
 end
 

@@ -1,0 +1,136 @@
+"""progress: what is said of a job, how often, by whom."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from tests.unit.sdk.long_jobs import (
+    Bench,
+    bench,
+    error_of,
+    progress_in,
+    talkative,
+)
+from tidework import checkpoint, progress
+from tidework.errors import ConfigurationError
+from tidework.model import current
+from tidework.model.outcome import Outcome
+from tidework.model.progress import NOTE_LIMIT
+
+__all__ = ["bench", "talkative"]
+
+
+@pytest.mark.usefixtures("talkative")
+def test_progress_is_said_as_it_is(bench: Bench) -> None:
+    def task() -> None:
+        progress(1)
+        progress(2.5, 10, "the\nsecond\tone")
+        progress(3, note="x" * 1000)
+
+    bench.run(task)
+
+    assert progress_in(bench.said) == [
+        [1, None, ""],
+        [2.5, 10, "the second one"],
+        [3, None, "x" * NOTE_LIMIT],
+    ]
+
+
+def test_of_very_many_few_are_said_and_the_last_one_is(bench: Bench) -> None:
+    def task() -> None:
+        for number in range(10_000):
+            progress(number, 10_000)
+
+    bench.run(task)
+
+    found = progress_in(bench.said)
+    assert len(found) < 100
+    assert (found[0], found[-1]) == ([0, 10_000, ""], [9_999, 10_000, ""])
+
+
+def test_the_last_word_before_a_long_silence_is_said_too(bench: Bench) -> None:
+    heard = threading.Event()
+    say = bench._say
+
+    def hear(number: int, said: bytes, positions: bytes, last: bool) -> bool:
+        if said.startswith(b"[2,") and not last:
+            heard.set()
+        return say(number, said, positions, last)
+
+    bench._say = hear  # type: ignore[method-assign]
+
+    def task() -> bool:
+        progress(1)
+        progress(2)
+        return heard.wait(10)
+
+    assert bench.run(task) == Outcome.complete(b"true")
+
+
+def test_what_cannot_be_sent_now_is_sent_later(bench: Bench) -> None:
+    bench.mute = True
+
+    def task() -> None:
+        for item in checkpoint([1, 2]):
+            progress(item)
+        raise ValueError("end")
+
+    bench.run(task)
+
+    assert progress_in(bench.said) == [[2, None, ""]]
+    assert bench.positions == {"": 2}
+
+
+@pytest.mark.usefixtures("talkative")
+def test_threads_and_tasks_of_a_job_may_say_so_too(bench: Bench) -> None:
+    async def task() -> None:
+        await asyncio.to_thread(progress, 1)
+        await asyncio.gather(asyncio.to_thread(progress, 2))
+
+    bench.run(task)
+
+    assert progress_in(bench.said) == [[1, None, ""], [2, None, ""]]
+
+
+def test_a_thread_that_a_job_left_behind_says_nothing(bench: Bench) -> None:
+    ended, said = threading.Event(), threading.Event()
+
+    def go_on(job: current.RunningJob) -> None:
+        ended.wait(10)
+        job.note_progress(7, None, "")
+        said.set()
+
+    def task() -> None:
+        job = current.running_job.get()
+        threading.Thread(target=go_on, args=(job,), daemon=True).start()
+
+    bench.run(task)
+    ended.set()
+
+    assert said.wait(10)
+    assert bench.said == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((-1,), "done=-1"),
+        (("1",), "done='1'"),
+        ((True,), "done=True"),
+        ((float("nan"),), "done=nan"),
+        ((1, float("inf")), "total=inf"),
+        ((1, -5), "or None if it is not known"),
+        ((1, 2, None), "a text of one line"),
+    ],
+)
+def test_bad_progress_is_refused_inside_and_outside_of_a_job(
+    bench: Bench, arguments: tuple[Any, ...], says: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        progress(*arguments)
+
+    assert says in error_of(bench.run(lambda: progress(*arguments))).message

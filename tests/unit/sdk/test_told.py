@@ -1,0 +1,141 @@
+"""What a running job is told: to be cancelled, to be handed back; and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from tests.unit.sdk.long_jobs import (
+    QUEUE,
+    Bench,
+    Walker,
+    bench,
+    both,
+)
+from tidework import CancelRequested, checkpoint, current_job
+from tidework.app import Tidework
+from tidework.broker.transport import drive
+from tidework.model.lease import ExchangeRequest
+from tidework.model.outcome import Outcome, OutcomeKind
+from tidework.worker.execution import STOPPED, Execution
+from tidework.worker.frames import Cancel, HandBack, JobFrame, Stop
+
+__all__ = ["bench"]
+
+
+@both
+def test_a_job_that_is_asked_back_ends_after_its_item(bench: Bench, is_async: bool) -> None:
+    walker = Walker([1, 2, 3], lambda item: bench.tell(HandBack) if item == 2 else None)
+    task = walker.task(is_async=is_async)
+
+    outcome = bench.run(task)
+
+    assert outcome.kind is OutcomeKind.RELEASE
+    assert not outcome.delay
+    assert "goes on elsewhere" in outcome.cause
+    assert walker.done == [1, 2]
+    walker.at = lambda _item: None
+    assert bench.run(task) == Outcome.complete(b"[1,2,3]")
+
+
+@both
+def test_a_cancel_waits_for_the_end_of_the_item(bench: Bench, is_async: bool) -> None:
+    seen: list[bool] = []
+
+    def at(_item: int) -> None:
+        bench.tell(Cancel)
+        seen.append(current_job().cancel_requested)
+
+    walker = Walker([1, 2, 3], at)
+
+    assert bench.run(walker.task(is_async=is_async)) == STOPPED
+    assert walker.done == [1]
+    assert seen == [True]
+
+
+def test_an_item_that_takes_too_long_is_interrupted(bench: Bench) -> None:
+    def at(_item: int) -> None:
+        bench.tell(Cancel)
+        bench.tell(Stop)
+
+    walker = Walker([1, 2], at)
+
+    assert bench.run(walker.task(is_async=False)) == STOPPED
+    assert walker.done == []
+
+
+def test_whoever_swallows_it_meets_it_again_at_the_next_item(bench: Bench) -> None:
+    done = []
+
+    def task() -> None:
+        items = [1, 2, 3]
+        for item in checkpoint(items):
+            done.append(item)
+            try:
+                bench.tell(Cancel)
+                bench.tell(Stop)
+            except CancelRequested:
+                continue
+
+    assert bench.run(task) == STOPPED
+    assert done == [1]
+
+
+def test_a_cancel_is_raised_in_the_handler_at_once_and_once(bench: Bench) -> None:
+    met: list[str] = []
+
+    def task() -> str:
+        try:
+            bench.tell(Cancel)
+        except Exception:
+            met.append("Exception")
+        except CancelRequested:
+            met.append("CancelRequested")
+        bench.tell(Cancel)
+        bench.tell(Stop)
+        return "a result that nobody wants"
+
+    assert bench.run(task) == STOPPED
+    assert met == ["CancelRequested"]
+
+
+def test_an_async_handler_is_cancelled(bench: Bench) -> None:
+    met: list[str] = []
+
+    async def task() -> None:
+        bench.tell(Cancel)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            met.append("cancelled")
+            await asyncio.sleep(0)  # its cleanup is not disturbed
+            met.append("cleaned up")
+            raise
+
+    assert bench.run(task) == STOPPED
+    assert met == ["cancelled", "cleaned up"]
+
+
+def test_what_is_told_before_the_job_begins_is_not_lost(bench: Bench) -> None:
+    ran: list[int] = []
+    drive(bench.broker.exchange(QUEUE, ExchangeRequest("w", 1, 0)))
+    app = Tidework("test")
+    app.task(name="t")(lambda: ran.append(1))
+    execution = Execution(app.tasks, (QUEUE,))
+    body = json.dumps({"v": 1, "id": "j", "task": "t", "created_at": 1}).encode()
+    execution.tell(Cancel(1))
+    execution.tell(Cancel(3))
+
+    frames = [JobFrame(number, False, 0, 1, 9, 60, body) for number in (1, 2, 3)]
+
+    kinds = [execution.run(frame).kind for frame in frames]
+    assert kinds == [OutcomeKind.CANCELLED, OutcomeKind.COMPLETE, OutcomeKind.CANCELLED]
+    assert ran == [1]
+
+
+def test_what_is_told_after_the_end_changes_nothing(bench: Bench) -> None:
+    outcome = bench.run(lambda: None)
+    bench.tell(Cancel)
+    bench.tell(Stop)
+
+    assert outcome == Outcome.complete()
