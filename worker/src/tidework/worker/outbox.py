@@ -1,4 +1,4 @@
-"""Outcomes on their way to the next exchange, the service times that go along, and that exchange."""
+"""Outcomes on their way to the next exchange, service times that go along, and that exchange."""
 
 from __future__ import annotations
 
