@@ -22,7 +22,7 @@ from tidework import checkpoint, progress
 from tidework.errors import BrokerUnavailableError, CheckpointError, ConfigurationError
 from tidework.model.identity import QueueName
 from tidework.model.outcome import Outcome, OutcomeKind
-from tidework.model.progress import KEY_LIMIT, MOST_CHECKPOINTS
+from tidework.model.progress import KEY_LIMIT, MOST_CHECKPOINTS, check_texts
 
 __all__ = ["bench"]
 
@@ -237,3 +237,16 @@ def test_the_error_names_its_position() -> None:
 
     assert error.position == 7
     assert "enqueue a new job" in str(error)
+
+
+def test_the_largest_positions_pass_the_supervisor(bench: Bench) -> None:
+    def task() -> None:
+        for number in range(MOST_CHECKPOINTS):
+            name = f"{number:02}" + "\N{GRINNING FACE}" * 38
+            list(checkpoint([number], key=lambda _item: "\N{GRINNING FACE}" * KEY_LIMIT, name=name))
+
+    assert bench.run(task) == Outcome.complete()
+
+    largest = max((positions for _, positions in bench.said), key=len)
+    assert len(largest) > 40_000
+    check_texts(b"", largest)

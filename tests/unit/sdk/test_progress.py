@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -134,3 +135,30 @@ def test_bad_progress_is_refused_inside_and_outside_of_a_job(
         progress(*arguments)
 
     assert says in error_of(bench.run(lambda: progress(*arguments))).message
+
+
+def test_the_end_waits_for_what_a_thread_is_about_to_send() -> None:
+    """Else it would come after the end, and count for nothing."""
+    story, sends, ends = list[str](), threading.Event(), threading.Event()
+
+    def say(progress: bytes, _positions: bytes, _last: bool) -> bool:
+        if progress.startswith(b"[2,"):
+            sends.set()
+            assert ends.wait(10)
+            time.sleep(0.05)
+        story.append(progress.decode())
+        return True
+
+    job = current.RunningJob(_describe_nothing, say)
+    job.note_progress(1, None, "")
+    job.note_progress(2, None, "")
+    assert sends.wait(10), "the thread has it"
+
+    ends.set()
+    job.end()
+
+    assert story == ['[1,null,""]', '[2,null,""]']
+
+
+def _describe_nothing(_running: current.RunningJob) -> current.CurrentJob:
+    raise NotImplementedError

@@ -199,7 +199,7 @@ async def test_also_for_those_that_were_at_one_before(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("progress", "positions"),
-    [(b"{", b""), (b"[1]", b""), (b"", b"[]"), (b"", b"{}\t"), (b"", b"x" * 40_000), (b"7", b"")],
+    [(b"{", b""), (b"[1]", b""), (b"", b"[]"), (b"", b"{}\t"), (b"", b"x" * 70_000), (b"7", b"")],
 )
 async def test_a_process_that_says_nonsense_is_broken(
     alone: Bench, progress: bytes, positions: bytes

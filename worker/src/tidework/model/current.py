@@ -127,7 +127,7 @@ class RunningJob:
         """Its code has ended: say what is left to say."""
         self.over = True
         self.interrupt = None
-        if self._waits or self._progress is not None or self._moved:
+        if self._progress is not None or self._moved or self._sending.locked():
             self._say_all(last=True)
 
     def _say_now_and_then(self) -> None:
