@@ -49,7 +49,7 @@ class Bench(PoolBench):
         return self.source.settled["a"]
 
 
-@pytest.fixture(params=list(Mode), ids=["alone", "shared"])
+@pytest.fixture(params=[Mode.ALONE, Mode.SHARED], ids=["alone", "shared"])
 async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
     found = Bench(request.param)
     yield found

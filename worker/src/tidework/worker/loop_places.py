@@ -98,7 +98,8 @@ class LoopPlaces:
 
     def running(self, source: JobSource) -> int:
         """Of Places."""
-        jobs = [job for link in self.links() for job in link.jobs.values()]
+        links = [*self.links(), *self.solitary.links]
+        jobs = [job for link in links for job in link.jobs.values()]
         return min(self.count, sum(1 for job in jobs if job.source is source))
 
     def ahead(self) -> tuple[int, int]:
