@@ -63,7 +63,7 @@ const call = async (name, ...values) => {
   }
 };
 const exchange = (sequence, want, ...ends) =>
-  call("exchange", "node.1", sequence, want, 0, 12000, 3, 20, 3600000, 604800000, 10000, 100,
+  call("exchange", "node.1", sequence, want, 0, 12000, 3, 20, 3600000, 604800000, 10000, 100, "",
     0, ends.length / 6, 0, ...ends);
 const envelope = JSON.stringify({ v: 1, id: "a", task: "t", created_at: 1, params: {} });
 const log = [await call("open_queue", 1)];

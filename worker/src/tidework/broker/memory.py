@@ -35,6 +35,7 @@ from tidework.model.outcome import JobError
 from tidework.model.unique import OnConflict
 
 BATCH = 100
+SEEN_EVERY = 16
 
 
 class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, MemoryReadouts):
@@ -173,8 +174,10 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, Me
             state.prune(BATCH)
         state.wake()
         reply = _reply(state, request, claimed, refused)
+        is_known = any((request.incarnation, either) in state.replies for either in (False, True))
         state.replies[request.incarnation, kind] = (request.sequence, reply)
-        state.seen[request.incarnation] = state.now
+        if not is_known or request.sequence % SEEN_EVERY == 0:
+            state.seen[request.incarnation] = state.now
         await self._announce()
         return reply
 
