@@ -8,11 +8,12 @@ import pytest
 
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import JobError, OutcomeKind
-from tidework.worker import memory_guard
+from tidework.worker import memory_guard, memory_watch
 from tidework.worker.child_link import ChildLink
 from tidework.worker.held import Verdict
 from tidework.worker.memory import MIB
 from tidework.worker.memory_guard import MemoryGuard
+from tidework.worker.memory_watch import MemoryWatch
 
 LIMIT = 1000 * MIB
 
@@ -181,3 +182,30 @@ async def test_it_rests_while_no_job_runs_and_is_woken_by_the_next(bench: Bench)
 
     assert woken
     assert await bench.measure(100) <= 1.0
+
+
+async def test_the_watch_looks_a_second_after_the_first_job(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def look(pid: int) -> int:
+        looked.append(pid)
+        return 7 * MIB
+
+    monkeypatch.setattr(memory_watch, "pss_bytes", look)
+    watch = MemoryWatch(bench.pool, bench.clock)
+    await watch._tick()
+    assert len(looked) == 2
+    for child in bench.orders.children:
+        bench.finish(child, 1)
+    await watch._tick()
+    assert (await watch._tick()).total_seconds() == memory_watch.AT_REST
+    looked.clear()
+    bench.source.add("next")
+    bench.pool.run()
+
+    assert (await watch._tick()).total_seconds() == memory_watch.EVERY
+    assert looked == [], "there is nothing to be seen yet"
+    assert (await watch._tick()).total_seconds() == memory_watch.EVERY
+    assert len(looked) == 1

@@ -280,8 +280,8 @@ class Consumer:
         if self._due_at is not None:
             self.loop.nudge()
         self._hold_all(reply.claimed)
-        # Others may have taken the places meanwhile: whoever has one is to have the job.
-        surplus = self._waiting.take_of(reply.claimed)
+        # Other queues may have taken the places meanwhile: whoever has one is to have the job.
+        surplus = self._waiting.take_of(reply.claimed) if len(self._pool.sources) > 1 else []
         self._give_up(surplus)
         if reply.backlog or surplus:
             self.starved.clear()

@@ -27,9 +27,13 @@ class MemoryWatch:
         self._pool = pool
         self._clock = clock
         self._looked: dict[int, int] = {}
+        self._rested = False
         self.loop = Loop("memory watch", self._tick)
 
     async def _tick(self) -> timedelta:
+        if self._rested and self._pool.busy:
+            self._rested = False  # the first job has only just come
+            return timedelta(seconds=EVERY)
         began = self._clock.monotonic()
         looked: dict[int, int] = {}
         for link in self._pool.links():
@@ -42,5 +46,6 @@ class MemoryWatch:
         self._looked = looked
         self._pool.recycle_idle()
         spent = self._clock.monotonic() - began
-        every = EVERY if any(link.jobs for link in self._pool.links()) else AT_REST
-        return timedelta(seconds=max(every, spent / _SHARE))
+        rests = self._pool.rest_until_job(self.loop)
+        self._rested = rests
+        return timedelta(seconds=max(AT_REST if rests else EVERY, spent / _SHARE))
