@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from tidework import loop as loop_module
-from tidework.loop import LONG, Loop, _end_of
+from tidework.loop import LONG, Loop, _end_of, shortened
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +39,15 @@ def test_a_long_wait_is_never_longer_and_at_most_a_second_shorter() -> None:
 def test_a_clock_of_another_life_is_no_trouble() -> None:
     _end_of(1_000_000.0, 4)
     assert _end_of(5.0, 4) == 9.0
+
+
+async def test_what_waits_elsewhere_ends_with_the_others() -> None:
+    assert shortened(timedelta(seconds=1)).total_seconds() == pytest.approx(1)
+    first = shortened(timedelta(seconds=4)).total_seconds()
+    assert first == pytest.approx(4, abs=1e-3)
+    await asyncio.sleep(0.2)
+    later = shortened(timedelta(seconds=4)).total_seconds()
+    assert 3 <= later <= 3.8 + 1e-3
 
 
 async def test_a_nudge_ends_a_long_wait() -> None:

@@ -94,6 +94,12 @@ class _Grid:
     start: float | None = None
 
 
+def shortened(wait: timedelta) -> timedelta:
+    """The wait as a Loop would make it now, for what waits elsewhere. Inside a running loop."""
+    now = asyncio.get_running_loop().time()
+    return timedelta(seconds=_end_of(now, wait.total_seconds()) - now)
+
+
 def _end_of(now: float, seconds: float) -> float:
     """When a wait ends. Long ones end on the grid: a process that wakes up once for several of
     its loops spends a fraction of what it would on each."""

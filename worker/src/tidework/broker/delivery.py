@@ -10,6 +10,7 @@ idempotent. A server in trouble fails its own requests only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -146,9 +147,9 @@ class Delivery:
 
     async def deliver_blocked(self, request: Request, seconds: float) -> None:
         """The same for a command that may block so long, over a connection of its own kind."""
-        # The socket outlasts the block: Redis answers late rather than never. Callers have few
-        # such times, and connections of one time serve all who have it.
-        timeout_s = seconds + REPLY_TIMEOUT_S
+        # The socket outlasts the block: Redis answers late rather than never. Connections of one
+        # time serve all who have it: whole seconds, so that there are few.
+        timeout_s = math.ceil(seconds) + REPLY_TIMEOUT_S
         servers = self._patient.get(timeout_s)
         if servers is None:
             login = self._url.login

@@ -17,7 +17,7 @@ from datetime import timedelta
 from tidework.broker.broker import MARKER, AcceptedDocument, Broker, RejectedDocument
 from tidework.clock import Clock
 from tidework.errors import BrokerError, EnvelopeError
-from tidework.loop import Loop
+from tidework.loop import Loop, shortened
 from tidework.model.identity import new_job_id
 from tidework.model.job import NewerEnvelopeError, decode_job, decode_newer_job
 from tidework.model.outcome import JobError
@@ -68,7 +68,7 @@ class Inbox:
         await self._ahead.close()
         if not self._consumer.starved.is_set():
             return timedelta(0)
-        document, exchanged = await self._ahead.wait(self._patience)
+        document, exchanged = await self._ahead.wait(shortened(self._patience))
         if document is not None and document != MARKER:
             await self._take((document,))
         elif not exchanged:
