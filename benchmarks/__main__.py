@@ -93,8 +93,8 @@ def select(arguments: argparse.Namespace, server: str) -> tuple[Selection, dict[
     plan = Plan(
         server=server,
         jobs=arguments.jobs,
-        idle_s=20.0 if arguments.full else 10.0,
-        silences=3 if arguments.full else 2,
+        idle_s=20.0 if arguments.full else 8.0,
+        silences=3 if arguments.full else 1,
         crash_s=420.0 if arguments.full else 30.0,
         full=arguments.full,
         rounds_of_5_ms=calibrate(),

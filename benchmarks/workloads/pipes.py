@@ -70,11 +70,16 @@ def pipes(session: Session, plan: Plan) -> Figures:
 
 def _rate(session: Session) -> float:
     """Jobs per second of both, once they know the task."""
-    for count in (WARM_UP, SAMPLE):
-        place = len(session.ledger)
-        session.enqueue("nap", count, seconds=SECONDS)
-        session.wait_for(place + 2 * count, BUSY_LIMIT_S)
+    _run(session, WARM_UP)
+    place = len(session.ledger)
+    _run(session, SAMPLE)
     return ledger.end_rate(session.ledger.since(place))
+
+
+def _run(session: Session, count: int) -> None:
+    place = len(session.ledger)
+    session.enqueue("nap", count, seconds=SECONDS)
+    session.wait_for(place + 2 * count, BUSY_LIMIT_S)
 
 
 def _ended(session: Session, place: int) -> set[int]:
