@@ -69,6 +69,9 @@ async def test_one_that_was_given_up_claims_nothing_later(
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+    async with asyncio.timeout(10):
+        while "blmove" in str(await direct.transport.command("CLIENT", "LIST")):
+            await asyncio.sleep(0.01)  # until the server knows
 
     await direct.enqueue(queue, [Job("a", "t", {})])
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, until
+from tests.integration.worker.processes import WorkerProcess, catches, until
 
 
 def hold(jobs: Jobs, path: Path, task: str = "hold", **params: Any) -> str:
@@ -166,9 +166,3 @@ def test_signals_in_a_row_are_answered_and_end_nothing(
     (folder / "a.go").touch()
     assert jobs.result(job_id) == "held"
     assert worker.children() == [child]
-
-
-def catches(pid: int, number: signal.Signals) -> bool:
-    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
-    caught = next(row.split()[1] for row in rows if row.startswith("SigCgt:"))
-    return bool(int(caught, 16) >> (number - 1) & 1)
