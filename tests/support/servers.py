@@ -89,6 +89,14 @@ class ServerProcess:
         text = (self.folder / "server.log").read_text(errors="replace")[-2000:]
         raise RuntimeError(f"server on port {self.port} did not come up:\n{text}")
 
+    def sync_and_kill(self) -> None:
+        """As ``kill``, once all is on disk: a write may wait for a slow fsync of the one before,
+        and be lost. For tests that are not about what survives a kill."""
+        with self.client() as client:
+            client.set("last", 1)
+            client.execute_command("WAITAOF", 1, 0, 10_000)
+        self.kill()
+
     def kill(self) -> None:
         """SIGKILL, as a crash of the process."""
         self._signal_and_wait(signal.SIGKILL)

@@ -222,7 +222,7 @@ def test_a_job_does_not_wait_for_a_redis_that_is_away(
     worker = start(redis_url=server.url)
     job_id = own.put("tell", folder=diary.folder, count=3000)
     diary.wait("done 3000")
-    server.kill()
+    server.sync_and_kill()
     until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
 
     diary.let_pass(3000)
@@ -240,7 +240,7 @@ def test_what_was_said_meanwhile_is_told_when_redis_is_back(
     worker = start(redis_url=server.url)
     job_id = own.put("walk", folder=diary.folder, count=5)
     diary.wait("began 1")
-    server.kill()
+    server.sync_and_kill()
     diary.let_pass(3)
     diary.wait("began 4")
     until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")

@@ -66,20 +66,12 @@ class Trouble:
         self.end = end
 
 
-def kill(server: ValkeyServer) -> None:
-    """Once all is on disk: a write may wait for a slow fsync of the one before, and be lost."""
-    with server.client() as client:
-        client.set("last", 1)
-        client.execute_command("WAITAOF", 1, 0, 10_000)
-    server.kill()
-
-
 def troubles(server: ValkeyServer, proxy: Proxy) -> dict[str, Trouble]:
     def drop(*, drops: bool) -> Callable[[], None]:
         return lambda: setattr(proxy, "drops", drops)
 
     return {
-        "away": Trouble(lambda: kill(server), server.restart),
+        "away": Trouble(server.sync_and_kill, server.restart),
         "paused": Trouble(server.freeze, server.thaw),
         "half-open": Trouble(drop(drops=True), drop(drops=False)),
     }
@@ -146,7 +138,7 @@ def test_attempts_to_reconnect_are_few(
     ids = [own_jobs.put("hold", path=str(folder / name)) for name in ("a", "b")]
     until((folder / "b.began").exists, "the jobs run")
     until((folder / "a.began").exists, "the jobs run")
-    kill(server)
+    server.sync_and_kill()
     crowd = Crowd(server.port)
     try:
         (folder / "a.go").touch()  # an outcome to settle, a lease to renew, an inbox to wait at

@@ -34,7 +34,7 @@ def test_an_outcome_is_kept_until_redis_is_back(
     job_id = own_jobs.put("hold", path=str(folder / "a"))
     until((folder / "a.began").exists, "the job runs")
 
-    server.kill()
+    server.sync_and_kill()
     (folder / "a.go").touch()
     worker.wait_event("job succeeded")
     until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
@@ -50,7 +50,7 @@ def test_an_outcome_is_kept_until_redis_is_back(
 def test_a_worker_waits_for_a_redis_that_comes_late(
     server: ValkeyServer, start_worker: StartWorker, own_jobs: Jobs
 ) -> None:
-    server.kill()
+    server.sync_and_kill()
     worker = start_worker(redis_url=server.url)
     until(lambda: "next attempt" in worker.text(), "it waits")
     assert worker.probe("/readyz")[0] == 503
@@ -67,7 +67,7 @@ def test_a_drain_without_redis_ends(
     worker = start_worker(redis_url=server.url).wait_started()
     own_jobs.put("hold", path=str(folder / "a"))
     until((folder / "a.began").exists, "the job runs")
-    server.kill()
+    server.sync_and_kill()
     (folder / "a.go").touch()
     worker.wait_event("job succeeded")
 
