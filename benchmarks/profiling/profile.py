@@ -118,11 +118,13 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
 
 
 def role_of(document: Mapping[str, Any]) -> str:
-    """Which of Tidework's processes it was."""
+    """Which of Tidework's processes it was: the template is a fork of the supervisor, unless it
+    was started afresh, and children are forks of the template."""
     command = " ".join(document["command"])
-    if "tidework.worker.template" in command:
-        return "child" if document["forked"] else "template"
-    return "producer" if "produce.py" in command else "supervisor"
+    if "produce.py" in command:
+        return "producer"
+    generation = document["forks"] + ("tidework.worker.template" in command)
+    return ("supervisor", "template", "child")[min(2, generation)]
 
 
 def within(samples: Iterable[Sample], window: Window) -> list[Sample]:

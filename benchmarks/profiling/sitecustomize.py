@@ -44,7 +44,7 @@ def begin() -> None:
 
 
 def begin_forked() -> None:
-    """Timers are not inherited."""
+    """Timers are not inherited; the forks that led here are."""
     forked.append(os.getpid())
     begin()
 
@@ -52,7 +52,7 @@ def begin_forked() -> None:
 def write() -> None:
     """Write what was noted."""
     signal.setitimer(signal.ITIMER_PROF, 0)
-    document = {"command": sys.orig_argv, "forked": bool(forked), "samples": samples}
+    document = {"command": sys.orig_argv, "forks": len(forked), "samples": samples}
     (Path(FOLDER or ".") / f"{os.getpid()}.json").write_text(json.dumps(document))
 
 

@@ -104,13 +104,17 @@ def test_a_profile_divides_the_time_between_the_root_and_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "forked", "role"),
+    ("command", "forks", "role"),
     [
-        (["tidework", "worker"], False, "supervisor"),
-        (["python", "-m", "tidework.worker.template", "5"], False, "template"),
-        (["python", "-m", "tidework.worker.template", "5"], True, "child"),
-        (["python", "program/produce.py"], False, "producer"),
+        (["tidework", "worker"], 0, "supervisor"),
+        (["tidework", "worker"], 1, "template"),
+        (["tidework", "worker"], 2, "child"),
+        (["python", "-m", "tidework.worker.template", "5"], 0, "template"),
+        (["python", "-m", "tidework.worker.template", "5"], 1, "child"),
+        (["python", "program/produce.py"], 0, "producer"),
     ],
 )
-def test_a_process_is_told_by_its_command(command: list[str], *, forked: bool, role: str) -> None:
-    assert profile.role_of({"command": command, "forked": forked}) == role
+def test_a_process_is_told_by_its_command_and_its_forks(
+    command: list[str], forks: int, role: str
+) -> None:
+    assert profile.role_of({"command": command, "forks": forks}) == role
