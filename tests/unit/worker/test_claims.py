@@ -136,6 +136,16 @@ def test_sources_with_outcomes_settle_when_there_is_room() -> None:
     assert (one.offers, two.offers) == (2, 1), "it was told"
 
 
+def test_while_all_places_are_taken_only_whoever_claims_is_to_settle() -> None:
+    claims, (one, two) = claims_of(Room(ahead=64, most=64), sources=2)
+    two.unsettled = True
+    claims.note_unsettled(two)
+
+    claims.offer()
+
+    assert (one.offers, two.offers) == (1, 0), "what others have to settle is due soon enough"
+
+
 def test_nothing_is_offered_without_room() -> None:
     claims, (source,) = claims_of(Room(ahead=1, most=64))
 

@@ -109,20 +109,21 @@ class Claims:
             self._kept[mode] += times * count
 
     def offer(self) -> None:
-        """If there is room, have the source claim whose turn it is, and the others settle."""
-        if not self._has_room():
+        """If there is room, have the source claim whose turn it is. If places are idle, have the
+        others settle: else it is soon enough when their outcomes are due."""
+        has_idle = any(self._free())
+        if not has_idle and not self._has_room_ahead():
             return
         turn = next((source for source in self._turns if source.wants), None)
-        unsettled, self._unsettled = self._unsettled, {}
-        for source in unsettled:
-            if source is not turn and source.unsettled:
-                source.on_capacity()
+        if has_idle:
+            unsettled, self._unsettled = self._unsettled, {}
+            for source in unsettled:
+                if source is not turn and source.unsettled:
+                    source.on_capacity()
         if turn is not None:
             turn.on_capacity()
 
-    def _has_room(self) -> bool:
-        if any(self._free()):
-            return True
+    def _has_room_ahead(self) -> bool:
         return any(2 * room >= most > 0 for room, most in (p.ahead() for p in self._places))
 
     def _free(self) -> list[int]:
