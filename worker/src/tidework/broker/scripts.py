@@ -7,6 +7,10 @@ call site counts KEYS or ARGV by hand:
     -- keys: jobs ready counters        parts of the queue, become K.jobs, K.ready...
     -- args: limit lease_ms ...         become A.limit...; numbers are converted where needed
     -- uses: record waiting             files in scripts/fragments/, composed in this order
+    -- seldom: finish                   (optional) likewise, but its functions are S.name
+
+A script is run from its first line to its last in each call, and half of what a small call costs
+is to make its functions. Those that few calls need are made when the first of them is asked for.
 
 ``...`` at the end of args means that further values follow, from ARGV[A.rest] on.
 """
@@ -26,7 +30,8 @@ from tidework.model.identity import QueueName
 
 Value = str | bytes | int | float
 
-_HEADER = re.compile(r"^-- (flags|keys|args|uses): *(.*)$", re.MULTILINE)
+_FUNCTION = re.compile(r"^local function (\w+)\(", re.MULTILINE)
+_HEADER = re.compile(r"^-- (flags|keys|args|uses|seldom): *(.*)$", re.MULTILINE)
 
 
 class Keys(tuple[str, ...]):  # noqa: SLOT001 - a tuple has no room for slots of its own
@@ -86,8 +91,9 @@ def load_script(name: str) -> Script:
     own = _read(f"{name}.lua")
     header = _header(own)
     fragments = [_read(f"fragments/{part}.lua") for part in header.get("uses", [])]
+    seldom = [_read(f"fragments/{part}.lua") for part in header.get("seldom", [])]
     keys = list(header.get("keys", []))
-    for fragment in fragments:
+    for fragment in (*fragments, *seldom):
         keys += [part for part in _header(fragment).get("keys", []) if part not in keys]
     unknown = set(keys) - set(QUEUE_PARTS)
     if unknown:
@@ -106,10 +112,26 @@ def load_script(name: str) -> Script:
             [f"{arg}=ARGV[{i}]" for i, arg in enumerate(args, 1)] + [f"rest={len(args) + 1}"]
         )
         + "}",
+        *(["local S = {}"] if seldom else []),
         *fragments,
+        *_made_when_asked_for(seldom),
         own,
     ]
     text = "\n".join(lines)
     # SHA-1 is how EVALSHA names a script; nothing here rests on its strength.
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
     return Script(name, tuple(keys), tuple(args), open_ended, text, sha)
+
+
+def _made_when_asked_for(fragments: Sequence[str]) -> list[str]:
+    """S.name is function ``name`` of one of the fragments."""
+    if not fragments:
+        return []
+    names = [name for fragment in fragments for name in _FUNCTION.findall(fragment)]
+    return [
+        "setmetatable(S, {__index = function(_, name)",
+        *fragments,
+        ", ".join(f"S.{name}" for name in names) + " = " + ", ".join(names),
+        "return rawget(S, name)",
+        "end})",
+    ]

@@ -4,7 +4,7 @@
 -- args: term ...
 --       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
 --       job id, body, priority, due ms ('' = now)
--- uses: now reads writes record waiting unique index progress finish cancel insert fence cron
+-- uses: now reads writes record waiting unique index progress finish cancel known insert fence cron
 -- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
 local GROUP = 10
 

@@ -3,7 +3,8 @@
 -- No allow-oom: a full server refuses new work.
 -- keys: jobs
 -- args: ...          groups of: id, body, priority, due ms ('' = now), unique ('' = none)
--- uses: now reads writes record waiting unique index progress finish cancel insert
+-- uses: now reads writes record waiting known
+-- seldom: unique index progress finish cancel insert
 -- Returns {'ok', {1 inserted | 0 known | id of the key's holder...}} or {'conflict', key, holder}.
 local GROUP = 5
 
@@ -11,8 +12,8 @@ local function find_conflict()
   local taken = {}
   for i = A.rest, #ARGV, GROUP do
     if ARGV[i + 4] ~= '' and not is_known(ARGV[i]) then
-      local _, on_conflict, _, key = read_unique(ARGV[i + 4])
-      local holder = taken[key] or holder_of(key)
+      local _, on_conflict, _, key = S.read_unique(ARGV[i + 4])
+      local holder = taken[key] or S.holder_of(key)
       if holder and on_conflict == 'e' then return {'conflict', key, holder} end
       if not holder or on_conflict == 'r' then taken[key] = ARGV[i] end
     end
@@ -42,7 +43,7 @@ for i = A.rest, #ARGV, GROUP do
     answers[a] = 1
   else
     local available = due == '' and now or tonumber(due)
-    local found = insert(id, body, tonumber(priority), available, '', false, unique)
+    local found = S.insert(id, body, tonumber(priority), available, '', false, unique)
     answers[a] = found == true and 1 or found or 0
   end
 end

@@ -6,11 +6,11 @@
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch most_held succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
 --       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
--- uses: now reads writes record waiting documents unique index history progress finish guard due prune oldest asked
+-- uses: now reads writes record waiting documents progress guard due reap prune asked
+-- seldom: unique index history finish settle oldest
 -- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, task + zero
 -- byte + body, then unless this is its first delivery: attempt, deliveries, losses, releases),
 -- 1 if cordoned, 1 if paused, 1 if nothing was claimed and somebody asked for the worker's stacks} or {'stale', last sequence}.
-local CAPPED_RELEASE_DELAY_MS = 5000
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
 local SEEN_EVERY = 16
@@ -62,123 +62,80 @@ if sequence < last then
   return {'stale', last}
 end
 
-local function release(id, r, delay_ms)
-  count('released')
-  r.releases = r.releases + 1
-  if r.releases > tonumber(A.release_cap) then
-    wait_again(id, r, now + math.max(delay_ms, CAPPED_RELEASE_DELAY_MS))
-    return
-  end
-  r.attempt = r.attempt - 1
-  wait_again(id, r, delay_ms > 0 and now + delay_ms or r.available)
+local function wanted()
+  local want = tonumber(A.want)
+  if A.most_held == '' then return want end
+  flush()
+  local held = tonumber(redis.call('HGET', K.holders, A.incarnation)) or 0
+  return math.min(want, tonumber(A.most_held) - held)
 end
 
-local function settle(id, token, kind, extra, detail, cause)
-  local packed = stored(K.records, id)
-  local r = packed and unpack_record(packed)
-  if not r or r.state ~= RUNNING or r.token ~= token then
-    count('lease_lost')
-    refused[#refused + 1] = id
-    return
-  end
-  local gives_back = kind == 'r' or kind == 'l' or kind == 'x'
-  local cancelled = kind == 'n' or (r.cancel == 1 and gives_back)
-  if kind ~= 'c' then note_end(id, r, cancelled and 'n' or kind, cause) end
-  drop_lease(id, r)
-  if cancelled then
-    finish(id, r, CANCELLED, '')
-  elseif kind == 'c' then
-    r.token = token -- tells whose success it was
-    finish(id, r, SUCCEEDED, detail)
-  elseif kind == 'b' then
-    finish(id, r, DEAD, detail, extra)
-  elseif kind == 'r' then
-    count('retried')
-    put(K.details, id, detail)
-    wait_again(id, r, now + tonumber(extra))
-  elseif kind == 'l' then
-    release(id, r, tonumber(extra))
-  else
-    lose(id, r, detail, tonumber(A.poison_cap), extra)
-  end
+-- Of one priority the most urgent is the oldest.
+local function is_of_one_priority()
+  local first = redis.call('ZRANGE', K.ready, 0, 0, 'WITHSCORES')
+  local last = redis.call('ZRANGE', K.ready, -1, -1, 'WITHSCORES')
+  return first[2] and math.floor(first[2] / BY_PRIORITY) == math.floor(last[2] / BY_PRIORITY)
 end
 
--- Jobs claimed together have the same record: what success makes of it is worked out once. Not of
--- those whose end has consequences: false.
-local successes = {}
-
-local function success_of(packed)
-  local found = successes[packed]
-  if found == nil then
-    local r = unpack_record(packed)
-    found = false
-    if r.state == RUNNING and r.cron == '' and r.unique == '' then
-      found = {token = r.token, repeated = r.deliveries > 1}
-      r.state, r.changed = SUCCEEDED, now
-      found.packed = pack_record(r)
-    end
-    successes[packed] = found
+-- Pops up to so many: the most urgent, but every tenth claim of the queue takes the oldest.
+local function pick(want)
+  local ids, scores = {}, {}
+  local function add(popped)
+    for i = 1, #popped, 2 do ids[#ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
+    return #popped / 2
   end
-  return found
-end
-
--- Jobs of one token, ARGV from `first` to `last`.
-local function succeed(token, first, last)
-  local read, at = entries(known, K.records), text(now)
-  local ids, records, ends, repeated, n = {}, {}, {}, {}, 0
-  for i = first, last do
-    local id = ARGV[i]
-    local packed = stored(K.records, id)
-    local success = packed and success_of(packed)
-    if success and success.token == token then
-      n = n + 1
-      ids[n] = id
-      records[2 * n - 1], records[2 * n] = id, success.packed
-      ends[2 * n - 1], ends[2 * n] = at, id
-      if success.repeated then repeated[#repeated + 1] = id end
-      read[id] = success.packed
-    else
-      settle(id, token, 'c', '', '', '')
+  local done = tonumber(redis.call('HGET', K.counters, 'claimed')) or 0
+  while #ids < want do
+    local plain = math.min(want - #ids, ANTI_STARVATION - 1 - (done + #ids) % ANTI_STARVATION)
+    if plain > 0 and add(redis.call('ZPOPMIN', K.ready, plain)) < plain then break end
+    if #ids < want then
+      local id, _, score = S.oldest_ready()
+      if not id then break end
+      redis.call('ZREM', K.ready, id)
+      add({id, score})
     end
   end
-  send('ZREM', K.leases, ids)
-  send('HSET', K.records, records)
-  send('ZADD', K.succeeded, ends)
-  send('HDEL', K.details, repeated) -- errors of earlier attempts
-  if n > 0 and has_progress() then send('HDEL', K.progress, ids) end
-  count('succeeded', n)
-  count_leases(worker_of(token), -n)
+  return ids, scores
 end
 
--- As of successes. Priority and due time are in the score.
-local first_claims = {}
-
-local function first_claim(score, task)
-  local of_score = entries(first_claims, score)
-  local packed = of_score[task]
-  if not packed then
-    local number = tonumber(score)
-    local r = fresh(math.floor(number / BY_PRIORITY), number % BY_PRIORITY)
-    r.state, r.attempt, r.deliveries, r.task = RUNNING, 1, 1, task
-    r.token, r.started, r.changed = token_of_claim, now, now
-    packed = pack_record(r)
-    of_score[task] = packed
-  end
-  return packed
-end
-
-local function claim_again(id, packed, body)
-  local r = unpack_record(packed)
-  if r.task == '' then r.task = task_of(body) end
-  if string.sub(r.unique, 1, 1) == 's' then free_key(id, r.unique) end
-  r.state, r.token, r.started, r.changed = RUNNING, token_of_claim, now, now
-  r.attempt = r.attempt + 1
-  r.deliveries = math.min(r.deliveries + 1, 65535)
-  save(id, r)
-  return {id, body, r.attempt, r.deliveries, r.losses, r.releases}
+local function take_ready(want)
+  flush()
+  if ready_left > 1 and not is_of_one_priority() then return pick(want) end
+  local ids, scores = {}, {}
+  local popped = redis.call('ZPOPMIN', K.ready, want)
+  for i = 1, #popped, 2 do ids[#ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
+  return ids, scores
 end
 
 local function claim(ids, scores)
+  -- As of successes. Priority and due time are in the score.
+  local first_claims = {}
+
+  local function first_claim(score, task)
+    local of_score = entries(first_claims, score)
+    local packed = of_score[task]
+    if not packed then
+      local number = tonumber(score)
+      local r = fresh(math.floor(number / BY_PRIORITY), number % BY_PRIORITY)
+      r.state, r.attempt, r.deliveries, r.task = RUNNING, 1, 1, task
+      r.token, r.started, r.changed = token_of_claim, now, now
+      packed = pack_record(r)
+      of_score[task] = packed
+    end
+    return packed
+  end
+
+  local function claim_again(id, packed, body)
+    local r = unpack_record(packed)
+    if r.task == '' then r.task = task_of(body) end
+    if string.sub(r.unique, 1, 1) == 's' then S.free_key(id, r.unique) end
+    r.state, r.token, r.started, r.changed = RUNNING, token_of_claim, now, now
+    r.attempt = r.attempt + 1
+    r.deliveries = math.min(r.deliveries + 1, 65535)
+    save(id, r)
+    return {id, body, r.attempt, r.deliveries, r.losses, r.releases}
+  end
+
   local read, bodies = look_up(K.records, ids), look_up(K.jobs, ids)
   local expiry = text(now + lease_ms)
   local records, leases, r, n = {}, {}, 0, 0
@@ -206,54 +163,62 @@ local function claim(ids, scores)
   count_leases(A.incarnation, n)
 end
 
--- The next of the most urgent; every tenth claim of the queue takes the oldest instead.
-local function pick(want)
-  local ids, scores = {}, {}
-  local function add(popped)
-    for i = 1, #popped, 2 do ids[#ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
-    return #popped / 2
-  end
-  local done = tonumber(redis.call('HGET', K.counters, 'claimed')) or 0
-  while #ids < want do
-    local plain = math.min(want - #ids, ANTI_STARVATION - 1 - (done + #ids) % ANTI_STARVATION)
-    if plain > 0 and add(redis.call('ZPOPMIN', K.ready, plain)) < plain then break end
-    if #ids < want then
-      local id, _, score = oldest_ready()
-      if not id then break end
-      redis.call('ZREM', K.ready, id)
-      add({id, score})
-    end
-  end
-  return ids, scores
-end
-
--- Of one priority the most urgent is the oldest.
-local function is_of_one_priority()
-  local first = redis.call('ZRANGE', K.ready, 0, 0, 'WITHSCORES')
-  local last = redis.call('ZRANGE', K.ready, -1, -1, 'WITHSCORES')
-  return first[2] and math.floor(first[2] / BY_PRIORITY) == math.floor(last[2] / BY_PRIORITY)
-end
-
-local function wanted()
-  local want = tonumber(A.want)
-  if A.most_held == '' then return want end
-  flush()
-  local held = tonumber(redis.call('HGET', K.holders, A.incarnation)) or 0
-  return math.min(want, tonumber(A.most_held) - held)
-end
-
 local function claim_up_to(want)
-  if want <= 0 or count_ready() == 0 then return end
-  flush()
-  local scores = {}
-  if ready_left == 1 or is_of_one_priority() then
-    local popped = redis.call('ZPOPMIN', K.ready, want)
-    for i = 1, #popped, 2 do claimed_ids[#claimed_ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
-  else
-    claimed_ids, scores = pick(want)
-  end
+  local scores
+  claimed_ids, scores = take_ready(want)
   ready_left = ready_left - #claimed_ids
   claim(claimed_ids, scores)
+end
+
+local function settle_one(id, ...)
+  if not S.settle(id, ...) then refused[#refused + 1] = id end
+end
+
+-- Jobs of one token, ARGV from `first` to `last`.
+local function succeed(token, first, last)
+  -- Jobs claimed together have the same record: what success makes of it is worked out once. Not of
+  -- those whose end has consequences: false.
+  local successes = {}
+
+  local function success_of(packed)
+    local found = successes[packed]
+    if found == nil then
+      local r = unpack_record(packed)
+      found = false
+      if r.state == RUNNING and r.cron == '' and r.unique == '' then
+        found = {token = r.token, repeated = r.deliveries > 1}
+        r.state, r.changed = SUCCEEDED, now
+        found.packed = pack_record(r)
+      end
+      successes[packed] = found
+    end
+    return found
+  end
+
+  local read, at = entries(known, K.records), text(now)
+  local ids, records, ends, repeated, n = {}, {}, {}, {}, 0
+  for i = first, last do
+    local id = ARGV[i]
+    local packed = stored(K.records, id)
+    local success = packed and success_of(packed)
+    if success and success.token == token then
+      n = n + 1
+      ids[n] = id
+      records[2 * n - 1], records[2 * n] = id, success.packed
+      ends[2 * n - 1], ends[2 * n] = at, id
+      if success.repeated then repeated[#repeated + 1] = id end
+      read[id] = success.packed
+    else
+      settle_one(id, token, 'c', '', '', '')
+    end
+  end
+  send('ZREM', K.leases, ids)
+  send('HSET', K.records, records)
+  send('ZADD', K.succeeded, ends)
+  send('HDEL', K.details, repeated) -- errors of earlier attempts
+  if n > 0 and has_progress() then send('HDEL', K.progress, ids) end
+  count('succeeded', n)
+  count_leases(worker_of(token), -n)
 end
 
 local function note_served(task, served, served_ms)
@@ -279,7 +244,7 @@ local function settle_all()
     succeed(token, first, at - 1)
   end
   for _ = 1, tonumber(A.settled) do
-    settle(unpack(ARGV, at, at + 5))
+    settle_one(unpack(ARGV, at, at + 5))
     at = at + 6
   end
   for _ = 1, tonumber(A.served) do
@@ -290,12 +255,14 @@ end
 
 if A.woken == '1' then redis.call('LREM', K.intake, 1, '!') end
 local may_reap = stamp(lease_ms)
-settle_all()
+local settles = A.succeeded ~= '0' or A.settled ~= '0'
+if settles or A.served ~= '0' then settle_all() end
 local batch = tonumber(A.batch)
 promote(batch)
 if may_reap then reap(batch, tonumber(A.poison_cap)) end
-claim_up_to((draining or is_paused()) and 0 or wanted())
-if A.succeeded ~= '0' or A.settled ~= '0' then
+local want = (draining or is_paused()) and 0 or wanted()
+if want > 0 and count_ready() > 0 then claim_up_to(want) end
+if settles then
   prune(batch, tonumber(A.keep_succeeded_ms), tonumber(A.keep_dead_ms), tonumber(A.keep_count))
 end
 wake()

@@ -5,7 +5,7 @@
 -- args: accepted rejected more ...
 --       accepted x (raw, id, body, priority, due ms, unique), then
 --       rejected x (raw, id, error, fingerprint)
--- uses: now reads writes record waiting unique index progress finish cancel insert
+-- uses: now reads writes record waiting unique index progress finish cancel known insert
 -- Returns up to `more` further documents, moved from the inbox to intake; markers are dropped.
 local DEFAULT_PRIORITY = 5
 

@@ -2,7 +2,7 @@
 -- flags: allow-oom
 -- keys: scheduled
 -- args: batch
--- uses: now reads writes record waiting guard unique index history progress finish due
+-- uses: now reads writes record waiting guard due
 -- Returns their number.
 local promoted = promote(tonumber(A.batch))
 wake()

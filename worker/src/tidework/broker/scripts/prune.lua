@@ -3,7 +3,8 @@
 -- flags: allow-oom
 -- keys: jobs uniques unique_ttls
 -- args: batch keep_succeeded_ms keep_dead_ms keep_count keep_presence_ms
--- uses: now reads writes record index progress prune cordon stacks absent once
+-- uses: now reads writes record progress prune cordon stacks absent once
+-- seldom: index
 -- Returns {number of jobs, dead letters now, dead letters ever dropped for their number}.
 
 -- Keys whose time is over. One that was taken again has a new time, or none.

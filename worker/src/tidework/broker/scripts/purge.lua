@@ -2,7 +2,8 @@
 -- flags: allow-oom
 -- keys: jobs
 -- args: ...          ids
--- uses: now reads writes record index progress prune
+-- uses: now reads writes record progress prune
+-- seldom: index
 -- Returns one of 'purged', 'unknown', 'unfinished' per id.
 local ended = {[SUCCEEDED] = K.succeeded, [DEAD] = K.dead, [CANCELLED] = K.cancelled}
 local answers = {}

@@ -2,7 +2,8 @@
 -- flags: allow-oom
 -- keys: leases
 -- args: batch lease_ms poison_cap
--- uses: now reads writes record waiting guard unique index history progress finish due
+-- uses: now reads writes record waiting guard due reap
+-- seldom: unique index history progress finish
 -- Returns {given back, buried, next due ms}.
 local given_back, buried = 0, 0
 if stamp(tonumber(A.lease_ms)) then

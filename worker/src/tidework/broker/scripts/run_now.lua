@@ -2,7 +2,7 @@
 -- counted as an active run. With a term, a nonce that ran already is refused.
 -- keys: crons
 -- args: term uid nonce job_id body priority
--- uses: now reads writes record waiting unique index progress finish cancel insert fence cron
+-- uses: now reads writes record waiting unique index progress finish cancel known insert fence cron
 -- Returns {'stale', stored term} or {'ok', 1 if enqueued}.
 local last
 if A.term ~= '' then

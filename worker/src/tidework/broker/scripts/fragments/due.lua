@@ -1,4 +1,4 @@
--- Work that time alone moves: due jobs and expired leases.
+-- Work that time alone moves: due jobs, and when leases run out (reap.lua).
 local function promote(limit)
   local first = earliest_due()
   if not first or first > now then return 0 end
@@ -27,33 +27,6 @@ end
 -- Leases were given that run out then.
 local function note_leases(expiry)
   if first_expiry ~= nil then first_expiry = math.min(first_expiry or expiry, expiry) end
-end
-
-local function reap(limit, poison_cap)
-  local first = earliest_expiry()
-  if not first or first > now then return 0, 0 end
-  first_expiry = nil
-  local given_back, buried = 0, 0
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.leases, '-inf', now, 'LIMIT', 0, limit)) do
-    local r = load(id)
-    local worker = worker_of(r.token)
-    count('reaped')
-    note_end(id, r, 'e', 'the lease expired')
-    drop_lease(id, r)
-    if r.cancel == 1 then
-      finish(id, r, CANCELLED, '')
-      given_back = given_back + 1
-    else
-      local text = 'worker ' .. worker .. ' was lost while it held the job'
-      local detail = '{"type":"LeaseExpired","message":' .. cjson.encode(text) .. ',"cause":"lost"}'
-      if lose(id, r, detail, poison_cap, 'LeaseExpired') then
-        buried = buried + 1
-      else
-        given_back = given_back + 1
-      end
-    end
-  end
-  return given_back, buried
 end
 
 -- ms until the next due job or expiry, -1 if nothing is known.

@@ -6,7 +6,7 @@ local TOMBSTONE_MS = 600000
 local TOMBSTONES_PER_JOB = 10
 
 local function forget(ended, id, ended_at)
-  if ended ~= K.succeeded then remove_from_index(id, load(id)) end
+  if ended ~= K.succeeded then S.remove_from_index(id, load(id)) end
   take_out(ended, id)
   drop(K.jobs, id)
   drop(K.records, id)

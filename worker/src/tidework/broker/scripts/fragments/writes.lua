@@ -2,7 +2,10 @@
 -- Writes are gathered while a script runs; flush() sends one command for all of a key. Of two
 -- writes of one entry the last one counts. Loops over very many jobs build their commands themselves
 -- (send), from a state that was flushed.
+local gathered = false
+
 local function put(key, field, value)
+  gathered = true
   entries(changed, key)[field] = value
 end
 
@@ -11,19 +14,23 @@ local function drop(key, field)
 end
 
 local function place(key, score, member)
+  gathered = true
   entries(placed, key)[member] = text(score)
 end
 
 local function take_out(key, member)
+  gathered = true
   entries(placed, key)[member] = false
 end
 
 -- Counters are sums of transitions; holders of the leases that a worker got and lost.
 local sums, held = {}, {}
 local function count(name, by)
+  gathered = true
   sums[name] = (sums[name] or 0) + (by or 1)
 end
 local function count_leases(worker, by)
+  gathered = true
   held[worker] = (held[worker] or 0) + by
 end
 
@@ -66,6 +73,7 @@ local function flush_zset(key, members)
 end
 
 flush = function()
+  if not gathered then return end
   for key, fields in pairs(changed) do flush_hash(key, fields) end
   for key, members in pairs(placed) do flush_zset(key, members) end
   for name, by in pairs(sums) do
@@ -76,5 +84,5 @@ flush = function()
       redis.call('HDEL', K.holders, worker)
     end
   end
-  changed, placed, sums, held = {}, {}, {}, {}
+  changed, placed, sums, held, gathered = {}, {}, {}, {}, false
 end
