@@ -177,6 +177,44 @@ def test_a_claim_hardly_brings_more_jobs_of_a_mode_than_there_are_places(
     assert claims.reserve(source, ahead=False).want == want
 
 
+@pytest.mark.parametrize(
+    ("idle_slots", "room_on_loop", "due"), [(1, 10, False), (1, 64, True), (0, 64, True)]
+)
+def test_idle_places_of_a_kind_that_a_queue_does_not_need_are_no_reason_for_an_exchange(
+    *, idle_slots: int, room_on_loop: int, due: bool
+) -> None:
+    claims, (source,) = claims_of(Room(idle_slots), Room(ahead=room_on_loop, most=100))
+    source.shares = (0.001, 0.999)
+
+    grant = claims.reserve(source, ahead=True)
+    claims.close(grant)
+    claims.offer()
+
+    assert grant.due == due
+    assert source.offers == due
+
+
+def test_a_queue_whose_places_are_taken_leaves_its_turn_to_the_next() -> None:
+    claims, (one, two) = claims_of(Room(1), Room(0), sources=2)
+    one.shares = (0.0, 1.0)
+
+    claims.offer()
+
+    assert (one.offers, two.offers) == (0, 1)
+
+
+def test_outcomes_wait_for_others_while_only_places_of_another_kind_are_idle() -> None:
+    claims, (one, two) = claims_of(Room(1), Room(0), sources=2)
+    one.shares = (0.0, 1.0)
+    for source in (one, two):
+        source.hungry, source.unsettled = False, True
+        claims.note_unsettled(source)
+
+    claims.offer()
+
+    assert (one.offers, two.offers) == (0, 1)
+
+
 def test_a_job_that_waits_for_a_place_of_its_mode_keeps_its_queue_from_claiming() -> None:
     claims, (source,) = claims_of(Room(0), Room(10))
     source.shares = (0.5, 0.5)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Protocol
 
 from tidework.worker.held import JobSource
@@ -76,11 +77,11 @@ class Claims:
                 break
             longer_ago += other.hungry
         idle = [max(0, free - longer_ago) for free in self._free()]
-        beyond, due = [0] * len(idle), any(idle)
+        beyond, due = [0] * len(idle), _suits(idle, source)
         if ahead and not longer_ago:
             found = [places.ahead() for places in self._places]
             beyond = [room for room, _ in found]
-            due = due or any(2 * room >= most > 0 for room, most in found)
+            due = due or _suits(list(starmap(_is_much, found)), source)
         rooms = [free + more for free, more in zip(idle, beyond, strict=True)]
         want = _fitting(rooms, source)
         if not want:
@@ -111,26 +112,38 @@ class Claims:
     def offer(self) -> None:
         """If there is room, have the source claim whose turn it is. If places are idle, have the
         others settle: else it is soon enough when their outcomes are due."""
-        has_idle = any(self._free())
-        if not has_idle and not self._has_room_ahead():
+        idle = self._free()
+        much = list(starmap(_is_much, (places.ahead() for places in self._places)))
+        rooms = [free > 0 or more for free, more in zip(idle, much, strict=True)]
+        if not any(rooms):
             return
-        turn = next((source for source in self._turns if source.wants), None)
-        if has_idle:
-            unsettled, self._unsettled = self._unsettled, {}
-            for source in unsettled:
+        turn = next((found for found in self._turns if found.wants and _suits(rooms, found)), None)
+        if any(idle):
+            for source in [found for found in self._unsettled if _suits(idle, found)]:
+                del self._unsettled[source]
                 if source is not turn and source.unsettled:
                     source.on_capacity()
         if turn is not None:
             turn.on_capacity()
-
-    def _has_room_ahead(self) -> bool:
-        return any(2 * room >= most > 0 for room, most in (p.ahead() for p in self._places))
 
     def _free(self) -> list[int]:
         return [
             max(0, places.idle() - kept)
             for places, kept in zip(self._places, self._kept, strict=True)
         ]
+
+
+def _is_much(room: int, most: int) -> bool:
+    """Is room for jobs ahead worth an exchange?"""
+    return 2 * room >= most > 0
+
+
+def _suits(rooms: Sequence[int], source: JobSource) -> bool:
+    """Is there room of a kind that jobs of the source take? What others leave idle says nothing."""
+    if len(rooms) == 1:
+        return rooms[0] > 0
+    shares = zip(rooms, source.shares, strict=True)
+    return any(room and share >= WORTH_A_TRY for room, share in shares)
 
 
 def _fitting(rooms: Sequence[int], source: JobSource) -> int:
