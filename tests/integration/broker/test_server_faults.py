@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.servers import ValkeyServer
+from tests.support.servers import SURE, ValkeyServer
 from tidework.broker.redis import RedisBroker, connect
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
@@ -28,7 +28,7 @@ LEASE = timedelta(seconds=1)
 
 @pytest.fixture
 def server() -> Iterator[ValkeyServer]:
-    with ValkeyServer() as found:
+    with ValkeyServer(None, *SURE) as found:
         yield found
 
 

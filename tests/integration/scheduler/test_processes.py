@@ -21,7 +21,7 @@ from typing import Any, Self
 import pytest
 import redis
 
-from tests.support.servers import ValkeyServer
+from tests.support.servers import SURE, ValkeyServer
 
 PROGRAM = Path(__file__).with_name("program.py")
 PATIENCE_S = 40.0
@@ -184,7 +184,7 @@ def test_leader_frozen_standby_fires_leader_thawed(scene: Scene) -> None:
 
 
 def test_a_server_killed_and_restarted_costs_no_fire(namespace: str) -> None:
-    with ValkeyServer() as server, ExitStack() as stack:
+    with ValkeyServer(None, *SURE) as server, ExitStack() as stack:
         scene = Scene(server, namespace, stack)
         program = scene.start("a")
         scene.wait_for_more_fires(2)

@@ -19,7 +19,7 @@ from tests.integration.worker.ledger import Ledger
 from tests.integration.worker.processes import WorkerProcess
 from tests.support.fixtures import redis_server
 from tests.support.proxy import Fate, Proxy
-from tests.support.servers import ValkeyServer, redis_binary
+from tests.support.servers import SURE, ValkeyServer, redis_binary
 from tidework.client import Client
 from tidework.settings import Settings
 
@@ -31,7 +31,7 @@ LEASE_S = 2.0
 @pytest.fixture
 def server(request: pytest.FixtureRequest) -> Iterator[ValkeyServer]:
     """A server that may be killed: Valkey, or whatever the test asks for."""
-    with ValkeyServer(getattr(request, "param", None)) as found:
+    with ValkeyServer(getattr(request, "param", None), *SURE) as found:
         yield found
 
 
