@@ -241,3 +241,33 @@ async def test_nobody_sends_ahead_for_less_than_a_place() -> None:
     claims, found = claims_of(Room(free=1), sources=2)
 
     assert [claims.room_of(source) for source in found] == [0, 0]
+
+
+def test_no_place_is_left_for_a_queue_that_would_hardly_take_it() -> None:
+    claims, (one, two) = claims_of(Room(0), Room(1), sources=2)
+    one.shares, two.shares = (0.999, 0.001), (0.001, 0.999)
+
+    claims.offer()
+
+    assert (one.offers, two.offers) == (0, 1)
+    assert claims.reserve(two, ahead=True).want == 1
+
+
+def test_jobs_ahead_are_granted_past_a_queue_of_another_kind() -> None:
+    claims, (one, two) = claims_of(Room(0), Room(ahead=64), sources=2)
+    one.shares, two.shares = (0.999, 0.001), (0.001, 0.999)
+
+    grant = claims.reserve(two, ahead=True)
+
+    assert (grant.want, grant.due) == (64, True)
+
+
+def test_a_queue_whose_job_waits_for_a_place_of_its_mode_keeps_no_other_from_claiming() -> None:
+    claims, (one, two) = claims_of(Room(0), Room(1), sources=2)
+    one.shares = two.shares = (0.5, 0.5)
+    one.add("a")
+
+    claims.offer()
+
+    assert (one.offers, two.offers) == (0, 1)
+    assert claims.reserve(two, ahead=True).want == 1

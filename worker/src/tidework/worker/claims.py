@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import starmap
+from operator import gt
 from typing import Protocol
 
 from tidework.worker.held import JobSource
@@ -69,17 +70,17 @@ class Claims:
     def reserve(self, source: JobSource, *, ahead: bool) -> Grant:
         """What ``source`` may claim now, ``ahead`` of free places too; give it back by ``close``.
 
-        Hungry sources that were granted room longer ago find an idle place left for each.
+        Hungry sources that were granted room longer ago find an idle place left for each, of the
+        kinds that they would take.
         """
-        longer_ago = 0
-        for other in self._turns:
-            if other is source:
-                break
-            longer_ago += other.hungry
-        idle = [max(0, free - longer_ago) for free in self._free()]
+        idle = self._free()
+        found = [places.ahead() for places in self._places]
+        longer_ago = self._longer_ago(source, idle, _total(idle, found))
+        idle = [max(0, free - others) for free, others in zip(idle, longer_ago, strict=True)]
         beyond, due = [0] * len(idle), _suits(idle, source)
-        if ahead and not longer_ago:
-            found = [places.ahead() for places in self._places]
+        if ahead:
+            # Whoever was granted some longer ago claims ahead first.
+            found = [(0, 0) if n else each for n, each in zip(longer_ago, found, strict=True)]
             beyond = [room for room, _ in found]
             due = due or _suits(list(starmap(_is_much, found)), source)
         rooms = [free + more for free, more in zip(idle, beyond, strict=True)]
@@ -91,6 +92,22 @@ class Claims:
         kept = tuple(min(want, free) for free in idle)
         self._keep(kept, 1)
         return Grant(want, kept, due)
+
+    def _longer_ago(
+        self, source: JobSource, idle: Sequence[int], rooms: Sequence[int]
+    ) -> list[int]:
+        """By kind of place, how many hungry sources before ``source`` would take some; it is not
+        counted on where they would take all."""
+        counts = [0] * len(rooms)
+        for other in self._turns:
+            if other is source:
+                break
+            if other.hungry and not _is_stuck(rooms, other):
+                for kind in _kinds(len(rooms), other):
+                    counts[kind] += 1
+                if all(map(gt, counts, idle)):
+                    break
+        return counts
 
     def room_of(self, source: JobSource) -> int:
         """How many places jobs of ``source`` have, or would if the free ones were shared out."""
@@ -113,13 +130,15 @@ class Claims:
         """If there is room, have the source claim whose turn it is. If places are idle, have the
         others settle: else it is soon enough when their outcomes are due."""
         idle = self._free()
-        much = list(starmap(_is_much, (places.ahead() for places in self._places)))
-        rooms = [free > 0 or more for free, more in zip(idle, much, strict=True)]
-        if not any(rooms):
+        found = [places.ahead() for places in self._places]
+        much = [free > 0 or _is_much(*each) for free, each in zip(idle, found, strict=True)]
+        if not any(much):
             return
-        turn = next((found for found in self._turns if found.wants and _suits(rooms, found)), None)
+        rooms = _total(idle, found)
+        able = (each for each in self._turns if each.wants and not _is_stuck(rooms, each))
+        turn = next((each for each in able if _suits(much, each)), None)
         if any(idle):
-            for source in [found for found in self._unsettled if _suits(idle, found)]:
+            for source in [each for each in self._unsettled if _suits(idle, each)]:
                 del self._unsettled[source]
                 if source is not turn and source.unsettled:
                     source.on_capacity()
@@ -138,31 +157,43 @@ def _is_much(room: int, most: int) -> bool:
     return 2 * room >= most > 0
 
 
+def _total(idle: Sequence[int], found: Sequence[tuple[int, int]]) -> list[int]:
+    return [free + more for free, (more, _) in zip(idle, found, strict=True)]
+
+
+def _kinds(count: int, source: JobSource) -> Sequence[int]:
+    """Of ``count`` kinds of places, those that jobs of the source take."""
+    if count == 1:
+        return (0,)
+    return [kind for kind, share in enumerate(source.shares) if share >= WORTH_A_TRY]
+
+
 def _suits(rooms: Sequence[int], source: JobSource) -> bool:
     """Is there room of a kind that jobs of the source take? What others leave idle says nothing."""
+    return any(rooms[kind] for kind in _kinds(len(rooms), source))
+
+
+def _is_stuck(rooms: Sequence[int], source: JobSource) -> bool:
+    """Does a job of the source wait for a place of its mode? It keeps its queue from claiming."""
     if len(rooms) == 1:
-        return rooms[0] > 0
-    shares = zip(rooms, source.shares, strict=True)
-    return any(room and share >= WORTH_A_TRY for room, share in shares)
+        return False
+    waiting = zip(rooms, source.shares, source.lines, strict=False)
+    return any(line and share and not room for room, share, line in waiting)
 
 
 def _fitting(rooms: Sequence[int], source: JobSource) -> int:
     """How many jobs may be claimed so that it is likely that all find places of their modes.
 
-    Jobs cannot be chosen by their mode. One that waits for a place keeps its queue from claiming;
-    where a mode has places, one job at a time is tried.
+    Jobs cannot be chosen by their mode. Where a mode has places, one job at a time is tried.
     """
     if len(rooms) == 1:
         return rooms[0]
+    if _is_stuck(rooms, source):
+        return 0
     want = float(sum(rooms))
-    worth_a_try = False
-    lines = source.lines[: len(rooms)]
-    for room, share, line in zip(rooms, source.shares, lines, strict=True):
-        if not room and line and share:
-            return 0
-        worth_a_try = worth_a_try or (room > 0 and share >= WORTH_A_TRY)
+    for room, share in zip(rooms, source.shares, strict=True):
         if share >= 1:
             want = room
         elif share > 0:
             want = min(want, (room + 0.5) / share)
-    return max(int(want), int(worth_a_try))
+    return max(int(want), int(_suits(rooms, source)))
