@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
 from tests.unit.worker.consumers import QUEUE, Bench, until
 from tests.unit.worker.jobs import Source
-from tidework.errors import StaleRequestError
+from tidework.broker.broker import MARKER
+from tidework.broker.memory import MemoryBroker
+from tidework.errors import BrokerFullError, StaleRequestError
 from tidework.model.identity import QueueName
-from tidework.model.job import JobState
+from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest
 from tidework.model.outcome import Outcome
+from tidework.worker.backoff import Backoff
 
 
 @pytest.fixture
@@ -76,6 +80,27 @@ async def test_one_that_was_not_answered_is_sent_again_until_it_is(
 
     await bench.wait_sent(1)
     assert (await bench.broker.stats(QUEUE)).counters["claimed"] == 1
+    assert list(bench.consumer.held) == ["a"]
+
+
+async def test_where_waiting_is_refused_what_was_claimed_behind_it_does_not_wait(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full server refuses the wait, and makes the exchange that follows it."""
+    bench.inbox._backoffs = (Backoff(first=timedelta(hours=1), most=timedelta(hours=1)), Backoff())
+
+    async def refuse(
+        queue: QueueName, timeout: timedelta, request: ExchangeRequest
+    ) -> tuple[bytes | None, ExchangeReply | None]:
+        await MemoryBroker.enqueue(bench.broker, queue, [Job("a", "t", {})])
+        await bench.broker.exchange(queue, request)
+        raise BrokerFullError("full for a test")
+
+    monkeypatch.setattr(bench.broker, "wait_then_exchange", refuse)
+    await bench.broker.put_document(QUEUE, MARKER)  # what it waited for until now
+
+    await bench.wait_sent(1)
+
     assert list(bench.consumer.held) == ["a"]
 
 

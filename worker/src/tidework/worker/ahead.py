@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
-from tidework.errors import StaleRequestError
+from tidework.errors import BrokerError, BrokerUnavailableError, StaleRequestError
 from tidework.model.lease import ExchangeRequest
 from tidework.worker.consumer import Consumer
 from tidework.worker.journal import Journal
@@ -49,7 +49,14 @@ class Ahead:
             return await self._broker.wait_for_document(queue, timeout), False
         self._unanswered = request
         began = self._clock.monotonic()
-        document, reply = await self._broker.wait_then_exchange(queue, timeout, request)
+        try:
+            document, reply = await self._broker.wait_then_exchange(queue, timeout, request)
+        except BrokerUnavailableError:
+            raise
+        except BrokerError:
+            # A full server refuses the wait and makes the exchange: the jobs are here already.
+            await self.close()
+            raise
         if reply is None or self._is_old(began):
             return document, False
         self._unanswered = None
