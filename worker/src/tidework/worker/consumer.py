@@ -131,7 +131,7 @@ class Consumer:
 
     def on_renewed(self, reply: RenewReply, asked: Sequence[tuple[str, str]]) -> None:
         """The leases ``asked`` for were renewed; some were lost, some jobs are to be cancelled."""
-        self._note_signs(reply)
+        self._note_signs(reply, overtaken=True)
         tokens = dict(asked)
         for job in unended(self.held, reply.lost, tokens):
             self._let_go(job)
@@ -274,9 +274,7 @@ class Consumer:
 
     def take_in_ahead(self, reply: ExchangeReply) -> None:
         """It was answered. Replies to later exchanges may have come before."""
-        due_at = self._due_at
-        self._note_signs(reply)
-        self._due_at = min((at for at in (due_at, self._due_at) if at is not None), default=None)
+        self._note_signs(reply, overtaken=True)
         if self._due_at is not None:
             self.loop.nudge()
         self._hold_all(reply.claimed)
@@ -348,9 +346,9 @@ class Consumer:
         times = [now + 3600.0, self._waiting.late_at(), self._outbox.due_at(), self._due_at]
         return timedelta(seconds=max(0.0, min(at for at in times if at is not None) - now))
 
-    def _note_signs(self, reply: ExchangeReply | RenewReply) -> None:
-        """What every reply tells of the queue."""
-        self._note_due(reply.next_due)
+    def _note_signs(self, reply: ExchangeReply | RenewReply, *, overtaken: bool = False) -> None:
+        """What every reply tells of the queue; ``overtaken``: maybe by those to later requests."""
+        self._note_due(reply.next_due, self._due_at if overtaken else None)
         if reply.intake and not self.documents_seen:
             self.documents_seen = True
             self.on_documents()
@@ -359,11 +357,11 @@ class Consumer:
         if reply.stacks_asked:
             self.on_asked()
 
-    def _note_due(self, wait: timedelta | None) -> None:
-        self._due_at = None
+    def _note_due(self, wait: timedelta | None, known: float | None) -> None:
+        self._due_at = known
         if wait is not None:
-            seconds = max(SHORTEST_DUE, wait.total_seconds())
-            self._due_at = self._clock.monotonic() + seconds
+            at = self._clock.monotonic() + max(SHORTEST_DUE, wait.total_seconds())
+            self._due_at = at if known is None else min(at, known)
 
     def _note_cordon(self, *, cordoned: bool) -> None:
         if self.cordoned and not cordoned:
