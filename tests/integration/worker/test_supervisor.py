@@ -15,7 +15,7 @@ from tidework.broker.memory import MemoryBroker
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import QueueLimits
+from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits
 from tidework.model.outcome import OutcomeKind
 from tidework.settings import WorkerSettings
 from tidework.worker.supervisor import Supervisor
@@ -70,6 +70,42 @@ async def test_jobs_run_and_a_drain_leaves_no_process(broker: MemoryBroker) -> N
     assert record.result == 3
     assert await broker.workers(QUEUE) == ()
     expect_gone(pids)
+
+
+async def test_what_was_claimed_in_the_last_moment_is_given_back_in_a_hurry_too(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two signals at once, and a job that the server has just claimed for us: nobody was told."""
+    made = asyncio.Event()
+
+    async def wait_then_exchange(
+        queue: QueueName, timeout: timedelta, request: ExchangeRequest
+    ) -> None:
+        await MemoryBroker.wait_for_document(broker, queue, timeout)
+        await MemoryBroker.exchange(broker, queue, request)
+        made.set()
+        await asyncio.Event().wait()
+
+    async def exchange(queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
+        await asyncio.sleep(0.05)  # the way there
+        return await MemoryBroker.exchange(broker, queue, request)
+
+    monkeypatch.setattr(broker, "wait_then_exchange", wait_then_exchange)
+    monkeypatch.setattr(broker, "exchange", exchange)
+    supervisor = await make(broker)
+    running = asyncio.ensure_future(supervisor.run())
+    await wait_started(supervisor)
+    await asyncio.wait_for(supervisor._consumers[0].starved.wait(), 20)
+    await broker.enqueue(QUEUE, [Job("a", "add", {"a": 1, "b": 2})])
+    await asyncio.wait_for(made.wait(), 20)
+
+    supervisor.stop.ask("the test")
+    supervisor.stop.ask("the test")
+    await asyncio.wait_for(running, 20)
+
+    found = await broker.get_job(QUEUE, "a")
+    assert found is not None
+    assert (found.state, found.deliveries, found.releases) == (JobState.READY, 1, 1)
 
 
 async def test_a_dead_service_ends_the_worker(

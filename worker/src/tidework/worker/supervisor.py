@@ -267,7 +267,8 @@ class Supervisor:
             self.pool.kill_running(Verdict.HANDED_BACK)
             quiet = [consumer.wait_quiet() for consumer in self._consumers]
             await _wait_for(quiet, SETTLE_PATIENCE)
-        settled = [consumer.wait_settled() for consumer in self._consumers]
+        pairs = zip(self._inboxes, self._consumers, strict=True)
+        settled = [_end_claims(inbox, consumer) for inbox, consumer in pairs]
         if not await _wait_for(settled, SETTLE_PATIENCE):
             logger.error("Redis does not answer: what was not settled returns with its lease")
             return
@@ -362,6 +363,12 @@ class _Services:
                 loop.stop()
                 self._tasks[loop].cancel()
             _, tasks = await asyncio.wait(tasks, timeout=0.1)
+
+
+async def _end_claims(inbox: Inbox, consumer: Consumer) -> None:
+    # Whoever is in a hurry has not waited for the inbox before.
+    await inbox.end()
+    await consumer.wait_settled()
 
 
 async def _wait_for(waits: Sequence[Awaitable[None]], seconds: float) -> bool:
