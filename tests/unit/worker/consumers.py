@@ -64,18 +64,25 @@ class UnsteadyBroker(MemoryBroker):
 class Bench(PoolBench):
     """One consumer of QUEUE with everything around it, loops running."""
 
-    def __init__(self, slots: int = 1, *, lease: timedelta = timedelta(seconds=12)) -> None:
+    def __init__(
+        self,
+        slots: int = 1,
+        *,
+        lease: timedelta = timedelta(seconds=12),
+        broker: UnsteadyBroker | None = None,
+        name: str = "w.1",
+    ) -> None:
         super().__init__(slots)
-        self.broker = UnsteadyBroker(lease)
+        self.broker = broker or UnsteadyBroker(lease)
         self.numbers = WorkerNumbers("0", slots)
         self.journal = Journal("q", self.numbers, self.clock)
-        facts = WorkerFacts("w.1", {"t": TaskSpec("t", "q")}, 600.0, 600.0, lease)
+        facts = WorkerFacts(name, {"t": TaskSpec("t", "q")}, 600.0, 600.0, lease)
         self.pool.sources.clear()
         self.pool.claims._turns.clear()
         self.consumer = Consumer(QUEUE, 0, self.broker, self.pool, facts, self.journal, self.clock)
         self.pool.add_source(self.consumer)
         self.inbox = Inbox(self.consumer, self.broker, self.journal, self.clock, lease)
-        self.renewal = Renewal(self.broker, "w.1", [(self.consumer, self.journal)], lease)
+        self.renewal = Renewal(self.broker, name, [(self.consumer, self.journal)], lease)
         self.tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:

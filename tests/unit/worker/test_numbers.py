@@ -177,5 +177,5 @@ def test_a_job_that_finds_no_place_is_given_back_less_and_less_often_and_then_ke
     assert [found.delay_of(claimed(n)).total_seconds() for n in (0, 1, 2)] == [1, 2, 4]
     assert [found.keeps(claimed(n)) for n in (9, 10)] == [False, True]
     alone = modes("ab", "a", 0)
-    assert alone.delay_of(claimed(5)) == timedelta(0)
+    assert [alone.delay_of(claimed(n)).total_seconds() for n in (0, 4, 5, 6)] == [0, 0, 1, 2]
     assert not alone.keeps(claimed(15))

@@ -17,6 +17,8 @@ from tidework.worker.held import Mode
 
 KEPT_AFTER = 10
 """Releases after which a job that finds no place is not given back any more."""
+SOON_AGAIN = 5
+"""Times that a job of an application with one mode may be claimed again at once."""
 _WEIGHT = 0.05
 _LEAST = 0.001
 
@@ -53,9 +55,11 @@ class Modes:
     def delay_of(self, claimed: ClaimedJob) -> timedelta:
         """After what time a job that found no place may be claimed again.
 
-        Where there are two modes it would be the next to be claimed, and the next again.
+        Where there are two modes it would be the next to be claimed, and the next again. Else
+        somebody has a place; but it does not go through all workers of a fleet that have none.
         """
-        return again_after(claimed.releases) if self._may_find_no_place else timedelta(0)
+        before = claimed.releases if self._may_find_no_place else claimed.releases - SOON_AGAIN
+        return timedelta(0) if before < 0 else again_after(before)
 
     def keeps(self, claimed: ClaimedJob) -> bool:
         """Is the job to wait here, however long? Releases beyond the queue's cap are counted."""
