@@ -25,11 +25,12 @@ class Bench:
         os.set_blocking(self.permits_read, False)
         self.ran: list[int] = []
         self.told: list[frames.JobOrder] = []
+        self.was_told = threading.Event()
         self.gate = threading.Semaphore(0)
         self._buffer = frames.FrameBuffer()
         self._found: list[bytes] = []
         self._theirs = theirs
-        self.child = Child(theirs, self.permits_read, self._attempt, self.told.append)
+        self.child = Child(theirs, self.permits_read, self._attempt, self._tell)
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
@@ -40,6 +41,10 @@ class Bench:
         self.gate.acquire(timeout=10)
         self.ran.append(frame.number)
         return Outcome.complete(frame.body)
+
+    def _tell(self, order: frames.JobOrder) -> None:
+        self.told.append(order)
+        self.was_told.set()
 
     def send(self, number: int, *, ahead: bool = False, body: bytes = b"{}") -> None:
         if ahead:
@@ -188,6 +193,26 @@ def test_an_order_that_comes_with_its_job_is_told(bench: Bench) -> None:
     assert started(bench.report()) == 1
 
     assert bench.told == [frames.Cancel(1)]
+
+
+def test_an_order_that_comes_between_two_jobs_is_read_when_the_second_begins(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+    bench.send(2, ahead=True)
+    bench.child.on_told(0, None)  # job 2 lies in the child
+    written = bench.child._report
+
+    def tell_first() -> None:
+        bench.pipe.sendall(frames.order_frame(frames.Cancel(2)))
+        bench.child.on_told(0, None)
+        written()
+
+    bench.child._report = tell_first  # type: ignore[method-assign]
+    bench.gate.release()
+    assert [ended(bench.report()), started(bench.report())] == [1, 2]
+
+    assert bench.was_told.wait(10), "it is told while it runs"
+    assert bench.told == [frames.Cancel(2)]
 
 
 def test_the_signal_without_a_job_reads_nothing_out_of_turn(bench: Bench) -> None:
