@@ -363,7 +363,7 @@ class SlotPool:
 
     def _recycle_loop(self, link: ChildLink) -> None:
         """Start the successor of a child that has served its time."""
-        reason = None if self.loops.successor is not None else self._recycling.reason(link)
+        reason = self._recycling.reason(link) if self.loops.may_have_successor else None
         if reason is not None and (successor := self._nursery.order(self.loops.slot)) is not None:
             extra = {"slot": link.slot, "child": link.pid, "reason": reason}
             logger.info("child recycled", extra=extra)
