@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
+from tidework.errors import SoftTimeout
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
 from tidework.worker.child import Child
@@ -184,6 +186,31 @@ def test_an_order_is_read_while_its_job_runs(bench: Bench) -> None:
     assert bench.told == [frames.HandBack(1)]
     bench.gate.release(2)
     assert [ended(bench.report()), started(bench.report()), ended(bench.report())] == [1, 2, 2]
+
+
+def test_a_soft_timeout_in_the_moment_of_an_order_leaves_no_signal_blocked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mask = signal.pthread_sigmask
+
+    def mask_and_strike(how: int, numbers: Iterable[int]) -> object:
+        before = mask(how, numbers)
+        if how == signal.SIG_BLOCK:
+            raise SoftTimeout(1.0)  # handlers of what has struck run at the end of the call
+        return before
+
+    bench.send(1)
+    assert started(bench.report()) == 1
+    blocked = mask(signal.SIG_BLOCK, [])
+    with monkeypatch.context() as struck:
+        struck.setattr(signal, "pthread_sigmask", mask_and_strike)
+        with pytest.raises(SoftTimeout):
+            bench.child.on_told(0, None)
+
+    assert mask(signal.SIG_BLOCK, []) == blocked
+    bench.pipe.sendall(frames.order_frame(frames.Cancel(1)))
+    bench.child.on_told(0, None)
+    assert bench.told == [frames.Cancel(1)]
 
 
 def test_an_order_that_comes_with_its_job_is_told(bench: Bench) -> None:

@@ -89,11 +89,11 @@ class Child:
     def _read_orders(self) -> None:
         self._unread = False
         # Nothing may be raised, nor read, between what the pipe gave and what is made of it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STRIKING)
         try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STRIKING)  # may raise what struck just now
             self._read(socket.MSG_DONTWAIT)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STRIKING)
 
     def say(self, number: int, progress: bytes, positions: bytes, last: bool) -> bool:  # noqa: FBT001
         """Of Execution: what the job says of itself. It never waits for the supervisor."""
