@@ -80,6 +80,26 @@ def test_a_killed_supervisor_takes_everybody_along(
     assert second.metric("tidework_jobs_succeeded_total") == 1
 
 
+def test_what_jobs_have_started_ends_with_a_killed_supervisor(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    """In the job's session, or in one of its own and with no parent but its job's process."""
+    worker = start_worker(slots=2).wait_started()
+    near, far = folder / "near", folder / "far"
+    jobs.result(jobs.put("leave_orphan", path=str(far)))
+    jobs.put("start_program", path=str(near))
+    until(near.exists, "its program runs")
+    programs = [int(until(path.read_text, "its pid")) for path in (near, far)]
+    everybody = [worker.template(), *worker.children(2), *programs]
+    for pid in everybody:
+        worker.note(pid)
+
+    worker.signal(signal.SIGKILL)
+
+    worker.wait()
+    until(lambda: not any(map(is_alive, everybody)), "no process is left")
+
+
 def test_a_killed_child_loses_the_started_job_and_not_those_behind_it(
     start_worker: StartWorker, jobs: Jobs, folder: Path
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, catches, until
+from tests.integration.worker.processes import WorkerProcess, catches, children_of, until
 
 
 def hold(jobs: Jobs, path: Path, task: str = "hold", **params: Any) -> str:
@@ -147,6 +147,36 @@ def test_an_import_that_hangs(
     assert "hanging.py" in template["stacks"]
     worker.signal(signal.SIGTERM)
     assert worker.wait() == 0
+
+
+def test_a_template_that_is_not_yet_ready_to_answer_is_not_ended_by_it(
+    start_worker: StartWorker,
+    jobs: Jobs,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It starts afresh, and gets little time to run."""
+    slow = folder / "slow"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import os, time\nwhile os.path.exists({str(slow)!r}):\n    time.sleep(0.01)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    worker = start_worker().wait_started()
+    first = worker.template()
+    slow.touch()
+    os.kill(first, signal.SIGKILL)
+    second = until(
+        lambda: next((p for p in children_of(worker.pid) if p != first), None), "another one"
+    )
+
+    (told,) = stacks(worker, 2)["template"]
+    slow.unlink()
+
+    assert told["of_pid"] == second
+    assert "it has not answered" in told["stuck"]
+    assert jobs.result(jobs.put("add", a=1, b=2)) == 3
+    assert worker.template() == second
 
 
 def test_signals_in_a_row_are_answered_and_end_nothing(

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Any
 import pytest
 
 from tests.integration.worker.conftest import StartWorker
+from tests.integration.worker.diary import Diary
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import PATIENCE, until
+from tests.integration.worker.processes import APPS, KEPT, PATIENCE, until
 from tidework.broker.redis import connect
 from tidework.model.identity import QueueName
 
@@ -178,3 +180,27 @@ def command_of(pid: int) -> str:
 def shared_memory_mib(pid: int) -> float:
     rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(row.split()[1]) / 1024 for row in rows if row.startswith("Shared_Dirty:"))
+
+
+def test_what_jobs_ask_of_redis_goes_where_the_worker_s_options_say(
+    jobs: Jobs, redis_url: str, namespace: str, folder: Path
+) -> None:
+    """Nothing of it is in the environment."""
+    options = ["--app", "long", "--queue", "jobs", "-n", namespace, "--redis-url", redis_url]
+    Diary(folder).let_pass(2)
+    job_id = jobs.put("walk", folder=str(folder), count=2)
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "tidework", "worker", *options],
+        cwd=APPS,
+        env={name: os.environ[name] for name in KEPT if name in os.environ},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as worker:
+        try:
+            assert jobs.result(job_id) == 2
+        finally:
+            worker.terminate()
+
+    assert jobs.get(job_id).deliveries == 1
+    assert worker.returncode == 0

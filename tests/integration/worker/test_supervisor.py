@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +19,7 @@ from tests.unit.worker.jobs import held
 from tidework.broker.memory import MemoryBroker
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
-from tidework.model.job import Job, JobState
+from tidework.model.job import FINISHED_STATES, Job, JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits
 from tidework.model.outcome import OutcomeKind
 from tidework.settings import WorkerSettings
@@ -46,6 +51,22 @@ async def wait_started(supervisor: Supervisor) -> list[int]:
     template = supervisor._keeper.pid
     assert template is not None
     return [template, *children_of(template)]
+
+
+async def wait_until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def end_of(broker: MemoryBroker, job_id: str) -> JobState:
+    """Its state once it has ended."""
+    async with asyncio.timeout(20):
+        while True:
+            record = await broker.get_job(QUEUE, job_id)
+            if record is not None and record.state in FINISHED_STATES:
+                return record.state
+            await asyncio.sleep(0.01)
 
 
 def expect_gone(pids: list[int]) -> None:
@@ -146,6 +167,44 @@ async def test_an_error_in_a_callback_ends_the_worker(
 
     assert caught.group_contains(ZeroDivisionError)
     expect_gone(pids)
+
+
+async def test_a_system_that_gives_no_process_for_a_template_ends_no_job_and_no_worker(
+    broker: MemoryBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    supervisor = await make(broker)
+    running = asyncio.ensure_future(supervisor.run())
+    template, *_ = await wait_started(supervisor)
+    await broker.enqueue(QUEUE, [Job("a", "hold", {"path": str(tmp_path / "a")})])
+    await wait_until((tmp_path / "a.began").exists)
+    start, refused = subprocess.Popen, []
+
+    def refuse(*given: object, **named: object) -> None:
+        refused.append(given)
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    loop = asyncio.get_running_loop()
+    loop.call_soon(supervisor._reload)  # as the signal does
+    await wait_until(lambda: "the version before goes on" in caplog.text)
+    descriptors = sorted(Path("/proc/self/fd").iterdir())
+    loop.call_soon(supervisor._reload)
+    await wait_until(lambda: len(refused) == 2)
+    assert sorted(Path("/proc/self/fd").iterdir()) == descriptors
+    (tmp_path / "a.go").touch()
+    assert await end_of(broker, "a") is JobState.SUCCEEDED
+
+    os.kill(template, signal.SIGKILL)
+    await wait_until(lambda: len(refused) > 3)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    await broker.enqueue(QUEUE, [Job("b", "add", {"a": 1, "b": 2})])
+    assert await end_of(broker, "b") is JobState.SUCCEEDED
+
+    supervisor.stop.ask("the test")
+    await asyncio.wait_for(running, 20)
 
 
 async def test_jobs_that_wait_are_looked_at_again_by_another_version(broker: MemoryBroker) -> None:

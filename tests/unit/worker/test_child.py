@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
+from tidework.errors import SoftTimeout
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
 from tidework.worker.child import Child
@@ -25,11 +27,12 @@ class Bench:
         os.set_blocking(self.permits_read, False)
         self.ran: list[int] = []
         self.told: list[frames.JobOrder] = []
+        self.was_told = threading.Event()
         self.gate = threading.Semaphore(0)
         self._buffer = frames.FrameBuffer()
         self._found: list[bytes] = []
         self._theirs = theirs
-        self.child = Child(theirs, self.permits_read, self._attempt, self.told.append)
+        self.child = Child(theirs, self.permits_read, self._attempt, self._tell)
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
@@ -40,6 +43,10 @@ class Bench:
         self.gate.acquire(timeout=10)
         self.ran.append(frame.number)
         return Outcome.complete(frame.body)
+
+    def _tell(self, order: frames.JobOrder) -> None:
+        self.told.append(order)
+        self.was_told.set()
 
     def send(self, number: int, *, ahead: bool = False, body: bytes = b"{}") -> None:
         if ahead:
@@ -181,6 +188,31 @@ def test_an_order_is_read_while_its_job_runs(bench: Bench) -> None:
     assert [ended(bench.report()), started(bench.report()), ended(bench.report())] == [1, 2, 2]
 
 
+def test_a_soft_timeout_in_the_moment_of_an_order_leaves_no_signal_blocked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mask = signal.pthread_sigmask
+
+    def mask_and_strike(how: int, numbers: Iterable[int]) -> object:
+        before = mask(how, numbers)
+        if how == signal.SIG_BLOCK:
+            raise SoftTimeout(1.0)  # handlers of what has struck run at the end of the call
+        return before
+
+    bench.send(1)
+    assert started(bench.report()) == 1
+    blocked = mask(signal.SIG_BLOCK, [])
+    with monkeypatch.context() as struck:
+        struck.setattr(signal, "pthread_sigmask", mask_and_strike)
+        with pytest.raises(SoftTimeout):
+            bench.child.on_told(0, None)
+
+    assert mask(signal.SIG_BLOCK, []) == blocked
+    bench.pipe.sendall(frames.order_frame(frames.Cancel(1)))
+    bench.child.on_told(0, None)
+    assert bench.told == [frames.Cancel(1)]
+
+
 def test_an_order_that_comes_with_its_job_is_told(bench: Bench) -> None:
     job = frames.JobFrame(1, False, 0, 1, 1, 5.0, b"{}").encode()
     bench.pipe.sendall(job + frames.order_frame(frames.Cancel(1)))
@@ -188,6 +220,26 @@ def test_an_order_that_comes_with_its_job_is_told(bench: Bench) -> None:
     assert started(bench.report()) == 1
 
     assert bench.told == [frames.Cancel(1)]
+
+
+def test_an_order_that_comes_between_two_jobs_is_read_when_the_second_begins(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+    bench.send(2, ahead=True)
+    bench.child.on_told(0, None)  # job 2 lies in the child
+    written = bench.child._report
+
+    def tell_first() -> None:
+        bench.pipe.sendall(frames.order_frame(frames.Cancel(2)))
+        bench.child.on_told(0, None)
+        written()
+
+    bench.child._report = tell_first  # type: ignore[method-assign]
+    bench.gate.release()
+    assert [ended(bench.report()), started(bench.report())] == [1, 2]
+
+    assert bench.was_told.wait(10), "it is told while it runs"
+    assert bench.told == [frames.Cancel(2)]
 
 
 def test_the_signal_without_a_job_reads_nothing_out_of_turn(bench: Bench) -> None:

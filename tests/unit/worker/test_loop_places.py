@@ -317,6 +317,38 @@ async def test_a_recycled_child_works_until_its_successor_is_ready_and_ends_with
         bench.close()
 
 
+@pytest.mark.parametrize("refused", [True, False])
+async def test_a_successor_that_does_not_come_up_is_not_ordered_again_with_each_report(
+    *, refused: bool
+) -> None:
+    """No process is to be had, or the application does not import any more."""
+    bench = Bench(places=1, jobs=1)
+    first = bench.child
+    try:
+        for number in range(1, 11):
+            bench.put(f"job{number}")
+            bench.begin(first, number)
+            bench.finish(first, number)
+            assert [frame.number for frame in first.jobs()] == [number]
+            if bench.child is first or bench.pool.loops.successor is None:
+                continue
+            if refused:
+                bench.pool.on_child_refused(bench.child.key, "no more processes")
+            else:
+                bench.pool.on_child_started(bench.child.key, bench.child.pid, None)
+                bench.pool.on_child_ended(bench.child.pid, 1)
+        assert len(bench.orders.children) == 3, "the slot's, the loop's, one successor"
+
+        failed = bench.child
+        bench.pool.loops._paused_until = 0.0
+        bench.pool.recycle_idle()  # as the memory watch does
+        assert bench.child is not failed
+        bench.bring_up(bench.child)
+        assert first.is_told_to_end()
+    finally:
+        bench.close()
+
+
 async def test_a_successor_takes_over_from_one_that_died(bench: Bench) -> None:
     bench.pool._recycling = bench.pool._recycling.__class__(1, 1)
     bench.put("a")

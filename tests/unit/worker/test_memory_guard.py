@@ -139,6 +139,23 @@ async def test_one_at_a_time(bench: Bench) -> None:
     assert bench.link(bench.orders.children[1]).verdict is not None
 
 
+async def test_nobody_is_ended_for_what_others_hold(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Files in memory that a job left behind, another container of the pod."""
+    await bench.measure(750, 10, 12)
+    for _ in range(2):
+        await bench.measure(950, 11, 12)
+
+    assert bench.verdicts() == [None, None]
+    (told,) = [line for line in caplog.messages if "memory is short" in line]
+    assert "950 of 1000 MiB are in use" in told
+    assert "hold 23 MiB" in told
+
+    await bench.measure(950, 11, 60)
+    assert bench.verdicts() == [None, Verdict.MEMORY], "its end helps"
+
+
 async def test_a_child_that_has_done_nothing_is_spared(bench: Bench) -> None:
     for child in bench.orders.children:
         bench.link(child).jobs.clear()

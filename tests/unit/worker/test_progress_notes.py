@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker, until
+from tests.unit.worker.jobs import Source, held
 from tidework.errors import BrokerError, BrokerRefusedError, BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.lease import ExchangeReply, ExchangeRequest
@@ -120,6 +121,23 @@ async def test_it_is_written_before_the_end_is_settled(bench: NotesBench, outcom
 
     assert await bench.stands_at() == 2
     assert bench.broker.story == ["note", "note", "settle"]
+
+
+async def test_what_an_old_run_says_does_not_stand_for_the_new_one(bench: NotesBench) -> None:
+    """Its lease was lost and claimed again by this worker; it was told to end, and has not yet."""
+    new = bench.consumer.held["a"]
+    old = held("a", source=Source())
+    old.said, old.positions = 1, b'{"":99}'
+    bench.say(1)
+    await bench.wait_at(1)
+    bench.say(2)
+    await until(lambda: new.said == 2)
+
+    bench.consumer.notes.note(old)
+    bench.finish_with(Outcome.release(timedelta(hours=1)))
+    await bench.wait_settled()
+
+    assert await bench.stands_at() == 2
 
 
 async def test_a_dead_process_has_said_what_it_said(bench: NotesBench) -> None:

@@ -14,16 +14,17 @@ from tidework.worker.stopping import CANCEL_GRACE
 
 
 class Bench(PoolBench):
-    """One job of a mode runs."""
+    """One job of a mode runs, or has not ``begun``."""
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Mode, *, begun: bool = True) -> None:
         super().__init__(1, async_slots=2 if mode is Mode.SHARED else 0)
         self.start()
         self.source.add("a", mode=mode)
         self.job: HeldJob = self.source.lines[mode][0]
         self.pool.run()
-        self.begin(self.child, 1)
-        self.child.orders()
+        if begun:
+            self.begin(self.child, 1)
+            self.child.orders()
 
     @property
     def child(self) -> FakeChild:
@@ -145,6 +146,48 @@ async def test_a_lease_that_is_lost_meanwhile_ends_it_at_once(alone: Bench) -> N
     alone.pool.on_child_ended(alone.child.pid, -9)
 
     assert (alone.source.settled, alone.source.forgotten) == ({}, ["a"])
+
+
+@pytest.fixture(params=[Mode.ALONE, Mode.SHARED], ids=["alone", "shared"])
+async def unbegun(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
+    """The job lies in a child that does not begin it."""
+    found = Bench(request.param, begun=False)
+    yield found
+    found.close()
+
+
+async def test_who_has_not_begun_is_cancelled_when_its_child_dies_and_does_not_run_again(
+    unbegun: Bench,
+) -> None:
+    unbegun.cancel()
+    unbegun.let_pass(CANCEL_GRACE * 1.1)
+    assert unbegun.pool.unreaped_since() is not None
+
+    unbegun.pool.on_child_ended(unbegun.child.pid, -9)
+
+    assert unbegun.settled == Outcome.cancelled("it had not begun")
+    assert unbegun.source.taken_back == []
+
+
+async def test_who_has_not_begun_and_lost_its_lease_does_not_run_again(unbegun: Bench) -> None:
+    assert not unbegun.pool.stop_job(unbegun.job, Verdict.LEASE_LOST)
+
+    unbegun.pool.on_child_ended(unbegun.child.pid, -9)
+
+    assert (unbegun.source.settled, unbegun.source.forgotten) == ({}, ["a"])
+    assert unbegun.source.taken_back == []
+
+
+async def test_a_lease_that_is_lost_in_a_child_that_is_dying_does_not_come_back(
+    unbegun: Bench,
+) -> None:
+    unbegun.pool.kill_running(Verdict.HANDED_BACK)
+    assert not unbegun.pool.stop_job(unbegun.job, Verdict.LEASE_LOST)
+
+    unbegun.pool.on_child_ended(unbegun.child.pid, -9)
+
+    assert (unbegun.source.settled, unbegun.source.forgotten) == ({}, ["a"])
+    assert unbegun.source.taken_back == []
 
 
 async def test_a_cancel_does_not_put_the_timeout_off(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 from collections.abc import Mapping
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -105,6 +106,10 @@ def worker(ctx: click.Context, /, queue: tuple[str, ...], **given: Any) -> None:
     from tidework.worker.worker import run_worker
 
     settings = WorkerSettings.load(queue=queue or None, **given)
+    # Whatever runs in its jobs reads these there: enqueueing, checkpoints, once, commands.
+    for name in ("redis_url", "namespace"):
+        if given[name] is not None:
+            os.environ[f"TIDEWORK_{name.upper()}"] = given[name]
     raise click.exceptions.Exit(run_worker(settings))
 
 

@@ -56,6 +56,7 @@ class Child:
         self._attempt = attempt
         self._tell = tell
         self._runs = False
+        self._unread = False
         self._buffer = frames.FrameBuffer()
         self._jobs: deque[frames.JobFrame] = deque()
         self._reports: list[bytes] = [frames.ready_frame()]
@@ -69,6 +70,8 @@ class Child:
             self._reports.append(frames.started_frame(job.number, began))
             self._report()
             self._runs = True
+            if self._unread:
+                self._read_orders()
             outcome = self._attempt(job)
             self._runs = False
             if os.getpid() != self._pid:
@@ -79,12 +82,18 @@ class Child:
     def on_told(self, _number: int, _frame: object) -> None:
         """TELL: an order has been written; the one who waits for jobs reads it anyway."""
         if self._runs and os.getpid() == self._pid:
-            # Nothing may be raised, nor read, between what the pipe gave and what is made of it.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, _STRIKING)
-            try:
-                self._read(socket.MSG_DONTWAIT)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            self._read_orders()
+        else:
+            self._unread = True  # the next job may lie here already, so that nobody reads before it
+
+    def _read_orders(self) -> None:
+        self._unread = False
+        # Nothing may be raised, nor read, between what the pipe gave and what is made of it.
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STRIKING)  # may raise what struck just now
+            self._read(socket.MSG_DONTWAIT)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STRIKING)
 
     def say(self, number: int, progress: bytes, positions: bytes, last: bool) -> bool:  # noqa: FBT001
         """Of Execution: what the job says of itself. It never waits for the supervisor."""

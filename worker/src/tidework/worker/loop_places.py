@@ -25,7 +25,7 @@ from tidework.worker.dispatch import (
 )
 from tidework.worker.held import HeldJob, JobSource, Mode, Verdict
 from tidework.worker.service_times import MAX_AHEAD, ServiceTimes
-from tidework.worker.solitary import SolitaryChildren
+from tidework.worker.solitary import LONGEST_PAUSE, SHORTEST_PAUSE, SolitaryChildren
 from tidework.worker.stopping import Stopping, is_over, next_look
 
 STOP_PATIENCE = 1.0
@@ -71,6 +71,8 @@ class LoopPlaces:
         self._clock = clock
         self._look_by = look_by
         self._pipe = max(AHEAD_IN_CHILD, count // 2)
+        self._unready = 0
+        self._paused_until = 0.0
 
     def links(self) -> list[ChildLink]:
         """The children that share jobs."""
@@ -141,9 +143,15 @@ class LoopPlaces:
     def _is_short(self, job: HeldJob) -> bool:
         return self.times.is_short(job.task)
 
+    @property
+    def may_have_successor(self) -> bool:
+        """May one be ordered? After one that ended before it was ready not at once."""
+        return self.successor is None and self._clock.monotonic() >= self._paused_until
+
     def take_over(self) -> ChildLink | None:
         """The successor is ready. Returns its predecessor, which gets no more jobs."""
         former = self.slot.link
+        self._unready = 0
         self.slot.link, self.successor = self.successor, None
         if former is not None:
             self.leaving.append(former)
@@ -156,6 +164,9 @@ class LoopPlaces:
             self.leaving.remove(link)
         if link is self.successor:
             self.successor = None
+            pause = min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._unready)
+            self._unready = min(self._unready + 1, 10)
+            self._paused_until = self._clock.monotonic() + pause
         if self.slot.link is None and self.successor is not None:
             self.take_over()
 

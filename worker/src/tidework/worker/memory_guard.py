@@ -2,6 +2,7 @@
 
 Whether a job is to blame is told by growth: the child that is ended has lost its jobs if no other
 grew more of late. One that was only large gives them back, uncounted.
+Nobody is ended where that does not help: what all children hold is less than what is too much.
 Solitary children are not started into what is short.
 A look costs a read of one small file. The less is free, the more often, so that a job which takes
 1 GiB a second is met in time; what it costs is bounded. While no job runs it rests.
@@ -45,6 +46,7 @@ class MemoryGuard:
         self._scarce = min(SCARCE, most) * gauge.limit
         self._clock = clock
         self._growth = _Growth()
+        self._is_told = False
         self.loop = Loop("memory guard", self._tick)
 
     async def _tick(self) -> timedelta:
@@ -54,6 +56,7 @@ class MemoryGuard:
         spent = self._clock.monotonic() - began
         if used < self._scarce:
             self._growth = _Growth()
+            self._is_told = False
         # While one is going it is not seen yet what it leaves free.
         elif not any(link.killed_at is not None for link in self._pool.links()):
             self._act(used, began)
@@ -79,6 +82,9 @@ class MemoryGuard:
         largest = max(links, key=lambda link: sizes[link.key], default=None)
         if largest is None:
             return
+        if used - sum(sizes.values()) >= self._most:
+            self._tell_in_vain(used, sum(sizes.values()))
+            return
         grown = self._growth.of(sizes, {link.key: link.pss for link in links})
         to_blame = grown[largest.key] == max(grown.values())
         worker = f"{used >> 20} of {self._gauge.limit >> 20} MiB"
@@ -86,6 +92,16 @@ class MemoryGuard:
         largest.kill(Verdict.MEMORY if to_blame else Verdict.ROOM, None, now)
         extra = {"slot": largest.slot, "child": largest.pid}
         logger.warning("memory is short, the largest child is ended: %s", largest.why, extra=extra)
+
+    def _tell_in_vain(self, used: int, held: int) -> None:
+        if not self._is_told:
+            self._is_told = True
+            logger.error(
+                "memory is short, %d of %d MiB are in use, but all children that could be ended "
+                "hold %d MiB: see what else does (files in memory as in /dev/shm, other programs, "
+                "the application itself), or raise the limit",
+                *(used >> 20, self._gauge.limit >> 20, held >> 20),
+            )
 
 
 class _Growth:

@@ -109,6 +109,16 @@ def send_signal(pid: int, pidfd: int | None, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Has the process a handler for the signal? True where the system does not tell."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
+    except OSError:
+        return True
+    caught = next((int(line.split()[1], 16) for line in lines if line.startswith(b"SigCgt:")), -1)
+    return bool(caught >> (number - 1) & 1)
+
+
 def kill_group(leader: int) -> None:
     """SIGKILL the process group that ``leader`` leads.
 

@@ -39,7 +39,8 @@ class ProgressNotes:
         self._broker = broker
         self._journal = journal
         self._clock = clock
-        self._unwritten: dict[str, HeldJob] = {}
+        # By lease: what this worker has lost and claimed again may still speak in its old run.
+        self._unwritten: dict[tuple[str, str], HeldJob] = {}
         self._backoff = Backoff()
         self._next_at = 0.0
 
@@ -47,17 +48,17 @@ class ProgressNotes:
         """Of Notes."""
         if not self._unwritten:
             self.loop.nudge()
-        self._unwritten[job.id] = job
+        self._unwritten[job.id, job.claimed.token] = job
 
     async def write_last(self, settlements: Sequence[Settlement]) -> None:
         """These jobs are about to be settled. Raises BrokerUnavailableError."""
         last = []
         for found in settlements if self._unwritten else ():
-            job = self._unwritten.get(found.id)
-            if job is None or job.claimed.token != found.token:
+            job = self._unwritten.get((found.id, found.token))
+            if job is None:
                 continue
             if found.outcome.kind in _ENDS:
-                del self._unwritten[found.id]
+                del self._unwritten[found.id, found.token]
             else:
                 last.append(job)
         try:
@@ -95,5 +96,6 @@ class ProgressNotes:
         await self._broker.note_progress(self._queue, notes)
         # Those that were refused have lost their lease, which others tell.
         for job, note in zip(jobs, notes, strict=True):
-            if self._unwritten.get(job.id) is job and job.said == note.sequence:
-                del self._unwritten[job.id]
+            lease = job.id, job.claimed.token
+            if self._unwritten.get(lease) is job and job.said == note.sequence:
+                del self._unwritten[lease]

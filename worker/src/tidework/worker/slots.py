@@ -177,7 +177,7 @@ class SlotPool:
         elif not ours and verdict is Verdict.CANCELLED:
             self.stopping.cancel(link, job)
         elif not ours:
-            job.verdict = job.verdict and verdict  # it may have been cancelled before
+            job.verdict = verdict  # its child may be on its way out for another reason
             link.kill(verdict, job, self._clock.monotonic())
         self.run()
         # If nothing is left in it, its child has nothing to report that would free the slot.
@@ -273,16 +273,18 @@ class SlotPool:
             logger.warning("child ended", extra=extra)
         now = self._clock.monotonic()
         jobs = list(link.jobs.values())
+        unharmed = [job for job in jobs if job.started_at is None and job.verdict is None]
         for job in jobs:
-            if job.started_at is None:
+            if job in unharmed:
                 continue
             outcome = outcome_of_dead(job, link.verdict, link.why or end)
+            seconds = None if job.started_at is None else max(0.0, now - job.started_at)
             if outcome is None:
                 job.source.forget(job)
             else:
-                job.source.settle(job, outcome, max(0.0, now - job.started_at))
+                job.source.settle(job, outcome, seconds)
         link.jobs.clear()
-        give_back([job for job in jobs if job.started_at is None])
+        give_back(unharmed)
 
     def _replace(self, slot: Slot, dead: ChildLink) -> None:
         slot.unready = 0 if dead.ready else slot.unready + 1
@@ -361,7 +363,7 @@ class SlotPool:
 
     def _recycle_loop(self, link: ChildLink) -> None:
         """Start the successor of a child that has served its time."""
-        reason = None if self.loops.successor is not None else self._recycling.reason(link)
+        reason = self._recycling.reason(link) if self.loops.may_have_successor else None
         if reason is not None and (successor := self._nursery.order(self.loops.slot)) is not None:
             extra = {"slot": link.slot, "child": link.pid, "reason": reason}
             logger.info("child recycled", extra=extra)

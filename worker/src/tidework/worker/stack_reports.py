@@ -147,8 +147,7 @@ class StackReports:
         if pid is None or file is None:
             return _Asked(told, None, None, note="it does not run")
         stacks.empty(file)
-        # Ours to reap: the number is nobody else's.
-        return _Asked(told, pid, os.dup(file), partial(process.send_signal, pid, None))
+        return _Asked(told, pid, os.dup(file), partial(_ask_beginner, pid))
 
     def _ask_children(self) -> list[_Asked]:
         links = sorted(self._pool.links(), key=_busy_longest)
@@ -166,6 +165,13 @@ class StackReports:
             return _Asked(told, link.pid, None, note="it has not said yet that it is ready")
         stacks.empty(file)
         return _Asked(told, link.pid, os.dup(file), link.send_signal)
+
+
+def _ask_beginner(pid: int, number: signal.Signals) -> None:
+    """Until a process has come so far that it answers, the signal would end it."""
+    if process.catches(pid, number):
+        # Ours to reap: the number is nobody else's.
+        process.send_signal(pid, None, number)
 
 
 def _read(found: _Asked, most: int) -> Mapping[str, Any]:

@@ -5,7 +5,8 @@ is the children's parent: it reports their pids at fork, with the file of their 
 where there are any, and their ends, after killing what is left of their process groups. It never
 blocks on a child.
 Where the application started threads at import, forking is unsafe: children start afresh.
-Orders and reports are JSON frames on a socket; the supervisor going away ends it.
+Orders and reports are JSON frames on a socket; the supervisor going away ends it, and before that
+all that runs below it: the kernel would end the children alone, not what their jobs have started.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tidework.worker import frames, process, stacks
 from tidework.worker.child import serve_and_exit, settle_in
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.execution import Execution
+from tidework.worker.leftovers import Leftovers
 
 _CHUNK = 65536
 _MAX_DESCRIPTORS = 64
@@ -59,6 +61,8 @@ class Template:
         self._children: dict[int, subprocess.Popen[bytes] | None] = {}
         self._wakeup, self._wakeup_end = socket.socketpair()
         self._open = True
+        self._supervisor = os.getppid()
+        self._below = Leftovers()
 
     def serve(self) -> None:
         """Wait for orders and for the ends of children."""
@@ -72,8 +76,10 @@ class Template:
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._wakeup, select.POLLIN)
-        with self._control, self._wakeup, self._wakeup_end:
-            while self._open:
+        # Not SIGKILL any more: if the supervisor dies, what jobs have started is ours to end.
+        told = process.told_of_parents_death(signal.SIGTERM)
+        with self._control, self._wakeup, self._wakeup_end, told:
+            while self._open and os.getppid() == self._supervisor:
                 ready = {descriptor for descriptor, _ in poll.poll()}
                 if self._wakeup.fileno() in ready:
                     self._wakeup.recv(_CHUNK)
@@ -81,6 +87,9 @@ class Template:
                 if self._control.fileno() in ready:
                     self._obey()
             signal.set_wakeup_fd(-1)
+            # Whatever still runs below us: our supervisor is gone, or waits no longer for it.
+            process.become_subreaper()
+            self._below.kill()
 
     def _obey(self) -> None:
         try:

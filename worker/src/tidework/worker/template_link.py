@@ -105,7 +105,12 @@ class TemplateLink:
         """Start a template. Its hello, its failure or its end follows as an event."""
         self._ended.clear()
         first, self._first = self._first, None
-        self._process = first or template_process.start(self._config)
+        try:
+            self._process = first or template_process.start(self._config)
+        except OSError as error:  # no memory, or no more processes or open files allowed
+            self._events.on_import_failed(f"no new process: {error}")
+            self._events.on_template_ended(None)
+            return
         control = self._control = self._process.control
         control.setblocking(False)
         self._buffer = frames.FrameBuffer()

@@ -52,18 +52,22 @@ class TemplateProcess:
 
 def start(config: ChildConfig) -> TemplateProcess:
     """A fresh one. Raises OSError."""
-    ours, theirs = socket.socketpair()
     file = stacks.open_file()
-    command = [sys.executable, "-m", "tidework.worker.template"]
-    command += _arguments(theirs, file, config)
-    with theirs:
-        # A session of its own: Ctrl-C on the terminal is for the supervisor alone.
-        fresh = subprocess.Popen(
-            command,
-            pass_fds=(theirs.fileno(), file),
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+    with contextlib.ExitStack() as failed:
+        failed.callback(os.close, file)
+        ours, theirs = socket.socketpair()
+        failed.enter_context(ours)
+        command = [sys.executable, "-m", "tidework.worker.template"]
+        command += _arguments(theirs, file, config)
+        with theirs:
+            # A session of its own: Ctrl-C on the terminal is for the supervisor alone.
+            fresh = subprocess.Popen(
+                command,
+                pass_fds=(theirs.fileno(), file),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        failed.pop_all()
     return TemplateProcess(fresh.pid, ours, file, fresh)
 
 

@@ -16,7 +16,8 @@ may have ended by then."""
 def outcome_of_dead(
     job: HeldJob, verdict: tuple[Verdict, HeldJob | None] | None, end: str
 ) -> Outcome | None:
-    """What became of the started ``job`` whose child died. None: nothing is to be settled.
+    """What became of ``job``, which had started or was told to end, and whose child died. None:
+    nothing is to be settled.
 
     verdict: and the job it was about, if the supervisor killed the child
     end:     of the process, in words, or why it was killed
@@ -24,7 +25,11 @@ def outcome_of_dead(
     if job.verdict is not None:
         killed = verdict is not None and verdict[1] is job
         how = f"it went on for {job.patience:.3g} s after it was told, and was killed"
-        return outcome_of_stopped(job, job.verdict, how if killed else f"its process ended: {end}")
+        if job.started_at is None:
+            how = "it had not begun"
+        elif not killed:
+            how = f"its process ended: {end}"
+        return outcome_of_stopped(job, job.verdict, how)
     if verdict is not None and verdict[0] is Verdict.BLOCKED:
         reason = (
             "the event loop that this job shared with others was blocked, by one of them, until "
