@@ -12,6 +12,7 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, catches, children_of, until
+from tests.support.process_tree import command_of
 
 
 def hold(jobs: Jobs, path: Path, task: str = "hold", **params: Any) -> str:
@@ -166,9 +167,13 @@ def test_a_template_that_is_not_yet_ready_to_answer_is_not_ended_by_it(
     first = worker.template()
     slow.touch()
     os.kill(first, signal.SIGKILL)
-    second = until(
-        lambda: next((p for p in children_of(worker.pid) if p != first), None), "another one"
-    )
+
+    # Not a child of the first one, which falls to the worker.
+    def fresh() -> int | None:
+        found = [p for p in children_of(worker.pid) if "worker.template" in command_of(p)]
+        return found[0] if found else None
+
+    second = until(fresh, "another one")
 
     (told,) = stacks(worker, 2)["template"]
     slow.unlink()

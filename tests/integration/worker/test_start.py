@@ -19,6 +19,7 @@ from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.diary import Diary
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import APPS, KEPT, PATIENCE, until
+from tests.support.process_tree import command_of
 from tidework.broker.redis import connect
 from tidework.model.identity import QueueName
 
@@ -171,10 +172,6 @@ def open_files(pid: int) -> set[str]:
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
             found.add(str(entry.readlink()))
     return found
-
-
-def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
 
 def shared_memory_mib(pid: int) -> float:
