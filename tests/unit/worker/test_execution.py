@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sys
@@ -13,13 +14,14 @@ import pytest
 
 from tidework.app import Tidework
 from tidework.clock import ManualClock
-from tidework.logs import job_fields
+from tidework.errors import CancelRequested
+from tidework.logs import JsonFormatter, job_fields
 from tidework.model.current import current_job, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
 from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
 from tidework.worker.execution import Execution
-from tidework.worker.frames import JobFrame
+from tidework.worker.frames import Cancel, JobFrame
 
 QUEUE = QueueName("ns", "emails")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -209,24 +211,49 @@ def test_endless_recursion_is_a_failure() -> None:
 
 
 def test_success_is_logged_with_the_jobs_fields(caplog: pytest.LogCaptureFixture) -> None:
-    fields = []
-
-    class Look(logging.Filter):
-        def filter(self, record: logging.LogRecord) -> bool:
-            fields.append(job_fields.get())
-            return True
-
     caplog.set_level(logging.INFO)
-    logger = logging.getLogger("tidework.worker.execution")
-    look = Look()
-    logger.addFilter(look)
-    try:
-        run(lambda: sys.version)
-    finally:
-        logger.removeFilter(look)
 
-    assert [record.message for record in caplog.records] == ["job succeeded"]
-    assert fields == [{"job_id": "j1", "task": "t", "queue": "emails", "attempt": 1}]
+    run(lambda: sys.version)
+
+    (line,) = (json.loads(JsonFormatter({}).format(record)) for record in caplog.records)
+    expected = {"event": "job succeeded", "job_id": "j1", "task": "t", "queue": "emails"}
+    assert expected.items() <= line.items()
+    assert line["attempt"] == 1
+
+
+def test_a_result_that_is_refused_is_no_success_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    assert run(object).kind is OutcomeKind.BURY
+    assert run(lambda: "x" * RESULT_LIMIT).kind is OutcomeKind.BURY
+
+    assert not caplog.records
+
+
+def test_what_returns_after_it_was_cancelled_is_no_success_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    app = Tidework("test")
+
+    @app.task(name="t")
+    def stubborn() -> str:
+        with contextlib.suppress(CancelRequested):
+            execution.tell(Cancel(1))
+        return "all the same"
+
+    execution = Execution(app.tasks, (QUEUE,), ManualClock(START))
+    envelope = {"v": 1, "id": "j1", "task": "t", "params": {}, "created_at": 1}
+    body = json.dumps(envelope).encode()
+    frame = JobFrame(
+        number=1, ahead=False, queue=0, attempt=1, max_attempts=3, timeout=60, body=body
+    )
+
+    assert execution.run(frame).kind is OutcomeKind.CANCELLED
+
+    assert not caplog.records
 
 
 def test_an_absurd_delay_is_bounded() -> None:

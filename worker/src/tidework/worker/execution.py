@@ -25,7 +25,7 @@ from tidework.model.endings import Bury, Retry, given_back_in
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, decode_stored_job
 from tidework.model.lease import Lease
-from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome
+from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
 from tidework.model.strict_json import encode_json
 from tidework.model.task import Signature, TaskSpec
 from tidework.worker.admission import again_after
@@ -139,7 +139,7 @@ class Execution:
             if early is not None:
                 self.tell(early)
         try:
-            return _close(call, self._run_alone(call))
+            return self._close(call, self._run_alone(call))
         finally:
             self._alone = None
 
@@ -161,7 +161,7 @@ class Execution:
 
         ``call.running.interrupt`` is the caller's.
         """
-        return _close(call, _to_outcome(call, await self._await(call)))
+        return self._close(call, _to_outcome(call, await self._await(call)))
 
     def prepare(self, frame: JobFrame) -> Call | Outcome:
         """Read the job and check its params; or how it ends if it cannot be run."""
@@ -205,7 +205,6 @@ class Execution:
                 running.over = True
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
-        logger.info("job succeeded")
         return result
 
     def _run_command(self, call: Call, command: Command) -> Outcome:
@@ -235,20 +234,29 @@ class Execution:
                 call.running.over = True
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
-        logger.info("job succeeded")
         return result
 
+    def _close(self, call: Call, outcome: Outcome) -> Outcome:
+        """The attempt is over: whatever it did after it was told to end, it is stopped."""
+        call.running.end()
+        if call.running.stopped:
+            return STOPPED
+        if outcome.kind is OutcomeKind.COMPLETE:
+            # Not before: a result may be refused. Outside of the job's context, at times.
+            logger.info("job succeeded", extra=self._fields_of(call))
+        return outcome
+
+    def _fields_of(self, call: Call) -> dict[str, Any]:
+        return {
+            "job_id": call.job.id,
+            "task": call.job.task,
+            "queue": self._queues[call.frame.queue].name,
+            "attempt": call.frame.attempt,
+        }
+
     def _enter(self, call: Call) -> None:
-        job, frame = call.job, call.frame
         running_job.set(call.running)
-        job_fields.set(
-            {
-                "job_id": job.id,
-                "task": job.task,
-                "queue": self._queues[frame.queue].name,
-                "attempt": frame.attempt,
-            }
-        )
+        job_fields.set(self._fields_of(call))
 
     def _describe(self, job: Job, frame: JobFrame, began: float, running: RunningJob) -> CurrentJob:
         queue = self._queues[frame.queue]
@@ -287,12 +295,6 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     else:
         failure = JobError(type(error).__name__, _text_of(error), _trace_of(error))
     return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)
-
-
-def _close(call: Call, outcome: Outcome) -> Outcome:
-    """The attempt is over: whatever it did after it was told to end, it is stopped."""
-    call.running.end()
-    return STOPPED if call.running.stopped else outcome
 
 
 def _to_outcome(call: Call, result: object) -> Outcome:
