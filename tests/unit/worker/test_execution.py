@@ -169,7 +169,8 @@ def test_a_broken_envelope_is_buried() -> None:
 def test_a_task_that_only_the_supervisor_knows_is_given_back() -> None:
     found = run(lambda: None, body=b'{"id": "j1", "task": "other"}')
 
-    assert found == Outcome.release(timedelta(seconds=1))
+    reason = "unknown task 'other'; this application has: t"
+    assert found == Outcome.release(timedelta(seconds=1), reason)
 
 
 def test_the_task_sees_its_job_and_leaves_no_trace_of_it() -> None:

@@ -175,7 +175,7 @@ class Execution:
             # change of the code on disk. Somebody else may know it.
             unknown = UnknownTaskError(job.task, tuple(self._tasks))
             logger.warning("%s", unknown, extra={"job_id": job.id})
-            return Outcome.release(timedelta(seconds=1))
+            return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
             arguments = task.signature.to_arguments(job.params)
         except ParamsError as error:
