@@ -229,7 +229,10 @@ class Task(Generic[P, R]):
         if job_id is not None:
             _checked_id(job_id)
         chosen = self.spec.priority if priority is None else priority
-        span = None if delay is None else _span(delay)
+        try:
+            span = None if delay is None else _span(delay)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ConfigurationError(f"delay={delay!r}: give seconds, or a timedelta") from error
         return Enqueuer(self, EnqueueOptions(span, at, chosen, job_id, _unique_of(unique)))
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
