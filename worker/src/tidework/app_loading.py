@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tidework.app import Tidework
-from tidework.errors import AppImportError, TideworkError
+from tidework.errors import AppImportError
 from tidework.model.command import COMMANDS_SUFFIXES
 
 _OWN = f"{Path(__file__).parent}{os.sep}"
@@ -80,11 +80,8 @@ def _import_fault(module_name: str, error: BaseException) -> str:
             "or put that folder on PYTHONPATH"
         )
     frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, TideworkError):
-        # What refuses a wrong declaration lies in this package; what is to be mended does not.
-        outer = [frame for frame in frames if not frame.filename.startswith((_OWN, "<"))]
-    else:
-        outer = list(frames)
+    # What refuses a wrong declaration lies in this package; what is to be mended does not.
+    outer = [frame for frame in frames if not frame.filename.startswith((_OWN, "<"))] or frames
     place = f"{outer[-1].filename}:{outer[-1].lineno}" if outer else "unknown place"
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{error.filename}:{error.lineno}"
