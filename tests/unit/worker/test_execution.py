@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -255,6 +256,53 @@ def test_what_returns_after_it_was_cancelled_is_no_success_in_the_log(
     assert execution.run(frame).kind is OutcomeKind.CANCELLED
 
     assert not caplog.records
+
+
+@pytest.mark.parametrize("delay", [5, 5.0, timedelta(seconds=5)])
+def test_a_retry_takes_seconds_as_all_that_take_a_span_do(delay: float | timedelta) -> None:
+    def come_back() -> None:
+        raise Retry("not yet", delay=delay)
+
+    assert run(come_back).delay == timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("delay", ["5", math.nan, math.inf])
+def test_a_delay_that_is_none_is_a_failed_attempt(delay: Any) -> None:
+    def come_back() -> None:
+        raise Retry("not yet", delay=delay)
+
+    error = error_of(run(come_back))
+
+    assert error.type == "ConfigurationError"
+    assert error.message.startswith(f"Retry: delay={delay!r}: give seconds")
+
+
+class Careless(Retry):
+    """Calls no ``super().__init__()``, and has no text."""
+
+    def __init__(self) -> None:
+        """Set nothing."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Speechless(Bury):
+    """Has no text either."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_careless_subclasses_are_outcomes_as_well() -> None:
+    def changed() -> None:
+        error = Retry("later")
+        error.delay = "soon"  # type: ignore[assignment]
+        raise error
+
+    assert run(fail(Careless()), delays=[40]).kind is OutcomeKind.RETRY
+    assert run(changed, delays=[40]).kind is OutcomeKind.RETRY
+    assert run(fail(Speechless())).kind is OutcomeKind.BURY
 
 
 def test_an_absurd_delay_is_bounded() -> None:

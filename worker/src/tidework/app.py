@@ -30,7 +30,8 @@ from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
-from tidework.model.task import Seconds, Signature, TaskSpec, span_given
+from tidework.model.spans import Seconds, span_given
+from tidework.model.task import Signature, TaskSpec
 from tidework.model.unique import Unique
 from tidework.settings import Settings
 

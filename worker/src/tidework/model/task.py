@@ -20,18 +20,7 @@ from tidework.model.job import DEFAULT_PRIORITY
 from tidework.model.params import EncodedParams
 from tidework.model.retry import RetryPolicy
 from tidework.model.scalars import scalars_of
-
-Seconds = float | timedelta
-
-
-def span_given(what: str, value: Seconds) -> timedelta:
-    """``value`` as a timedelta. Raises ConfigurationError that names ``what``."""
-    if isinstance(value, timedelta):
-        return value
-    try:
-        return timedelta(seconds=value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ConfigurationError(f"{what}={value!r}: give seconds, or a timedelta") from error
+from tidework.model.spans import Seconds, span_given
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,11 +284,13 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
         delay = timedelta(0) if given_back.at_once else again_after(frame.releases)
         return Outcome.release(delay, str(given_back))
     if isinstance(error, Bury):
-        return Outcome.bury(JobError("Bury", str(error), cause="bury"))
+        return Outcome.bury(JobError("Bury", _text_of(error), cause="bury"))
     if isinstance(error, Retry):
-        failure = JobError("Retry", str(error) or "the task asked for another attempt")
-        if error.delay is not None and frame.attempt < frame.max_attempts:
-            delay = min(max(error.delay, timedelta(0)), LONGEST_DELAY)
+        failure = JobError("Retry", _text_of(error) or "the task asked for another attempt")
+        # A subclass may have set none, or another one afterwards.
+        asked = getattr(error, "delay", None)
+        if isinstance(asked, timedelta) and frame.attempt < frame.max_attempts:
+            delay = min(max(asked, timedelta(0)), LONGEST_DELAY)
             return Outcome.retry(failure, delay)
     elif is_soft_timeout(error):
         failure = JobError("SoftTimeout", _text_of(error), _trace_of(error), cause="soft_timeout")
