@@ -80,8 +80,10 @@ def _import_fault(module_name: str, error: BaseException) -> str:
             "or put that folder on PYTHONPATH"
         )
     frames = traceback.extract_tb(error.__traceback__)
-    # What refuses a wrong declaration lies in this package; what is to be mended does not.
-    outer = [frame for frame in frames if not frame.filename.startswith((_OWN, "<"))] or frames
+    # The first is load_app. What refuses a wrong declaration lies in this package, or is called
+    # by it; what is to be mended does not.
+    own = (at for at, frame in enumerate(frames) if at and frame.filename.startswith(_OWN))
+    outer = [f for f in frames[1 : next(own, None)] if not f.filename.startswith("<")] or frames
     place = f"{outer[-1].filename}:{outer[-1].lineno}" if outer else "unknown place"
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{error.filename}:{error.lineno}"

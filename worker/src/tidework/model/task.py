@@ -140,7 +140,13 @@ class Signature:
         self._task = task
         self._signature = inspect.signature(function)
         self._open = False
-        hints = get_type_hints(function, include_extras=True)
+        try:
+            hints = get_type_hints(function, include_extras=True)
+        except NameError as error:
+            raise ConfigurationError(
+                f"task {task!r}: an annotation cannot be read: {error}; what it names is needed "
+                "while the program runs, so import it outside of TYPE_CHECKING"
+            ) from error
         found: dict[str, tuple[Any, Any]] = {}
         positional: list[str] = []
         for name, parameter in self._signature.parameters.items():
