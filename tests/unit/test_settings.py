@@ -54,6 +54,18 @@ def test_a_wrong_url_is_refused_without_its_password(url: str) -> None:
     assert "hidden" not in str(refused.value)
 
 
+def test_no_option_is_named_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEWORK_MEMORY_MOST_PERCENT", "200")
+    monkeypatch.setenv("TIDEWORK_SLOTS", "0")
+
+    with pytest.raises(ConfigurationError) as refused:
+        WorkerSettings.load(slots=None)
+
+    assert "--slots / TIDEWORK_SLOTS: " in str(refused.value)
+    assert "; TIDEWORK_MEMORY_MOST_PERCENT: " in str(refused.value)
+    assert "--memory-most-percent" not in str(refused.value)
+
+
 def test_other_values_are_told() -> None:
     with pytest.raises(ConfigurationError, match=r"--slots / TIDEWORK_SLOTS: .*\(got 0\)"):
         WorkerSettings.load(slots=0)

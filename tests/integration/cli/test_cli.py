@@ -53,9 +53,13 @@ def test_an_own_id_enqueues_once(cli: Cli) -> None:
     ("arguments", "told"),
     [
         (("enqueue", "send", "{bad"), "PARAMS: not valid JSON"),
-        (("enqueue", "send", "[1]"), "has to be a JSON object"),
-        (("enqueue", "no task!"), "task"),
-        (("enqueue", "send", "--id", "a b"), "id"),
+        (("enqueue", "send", "[1]"), "for PARAMS: has to be a JSON object"),
+        (("enqueue", "send", '{"n": NaN}'), "for PARAMS: not JSON data"),
+        (("enqueue", "no task!"), "for TASK: has to be"),
+        (("enqueue", "send", "--id", "a b"), "for --id: has to be"),
+        (("enqueue", "send", "--unique", "x" * 201), "for --unique: has to be"),
+        (("enqueue", "send", "--delay", "1e12"), "for --delay: "),
+        (("enqueue", "send", "--delay", "nan"), "nan is no number of seconds"),
         (("enqueue", "send", "-q", "No_Label"), "DNS label"),
         (("job", "get", "nobody"), "not known in queue"),
         (("job", "cancel", "nobody"), "not known in queue"),
@@ -179,6 +183,10 @@ def test_bulk_commands_need_ids_or_a_filter_and_purge_asks(cli: Cli) -> None:
     assert cli.ok("dead", "purge", "--all", "--yes") == "1 purged"
     assert "no time zone" in cli.refused("dead", "list", "--since", "2026-11-30T10:00:00")
     assert "15m, 2h, 7d" in cli.refused("dead", "list", "--since", "yesterday")
+    for day in ("2026-11-30", "2026-11-30+01:00"):
+        remedy = cli.refused("dead", "list", "--since", day).split("write ")[1].split()
+        cli.ok("dead", "list", "--since", remedy[0])
+        cli.ok("dead", "list", "--since", remedy[2])
 
 
 def test_a_queue_is_paused_and_resumed(cli: Cli) -> None:
@@ -188,6 +196,24 @@ def test_a_queue_is_paused_and_resumed(cli: Cli) -> None:
     assert "mail is down" in cli.ok("queue", "stats", "default")
     assert cli.ok("queue", "resume", "default") == "resumed"
     assert cli.ok("queue", "resume", "default") == "it was not paused"
+    assert cli.run("queue", "pause", "default").stderr == ""
+
+
+@pytest.mark.parametrize("command", ["stats", "pause"])
+def test_a_mistyped_queue_is_told(cli: Cli, command: str) -> None:
+    cli.ok("enqueue", "send", "-q", "emails")
+
+    assert "emials never had a job" in cli.run("queue", command, "emials").stderr
+    assert cli.run("queue", command, "emails").stderr == ""
+
+
+def test_nothing_to_show_or_to_cancel_is_told(cli: Cli) -> None:
+    job_id = cli.ok("enqueue", "send")
+
+    assert "no dead letter" in cli.run("dead", "list").stderr
+    assert "no dead letters" in cli.run("dead", "errors").stderr
+    assert cli.run("job", "cancel", job_id).stderr == ""
+    assert "had ended before" in cli.run("job", "cancel", job_id).stderr
 
 
 def test_a_unique_key_admits_one_job(cli: Cli) -> None:

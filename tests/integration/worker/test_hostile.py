@@ -100,6 +100,7 @@ def test_what_breaks_its_child_is_poison(
         ("raise_odd", {"kind": "unspeakable"}, "Unspeakable", "its text cannot be read"),
         ("raise_odd", {"kind": "long"}, "ValueError", "characters left out"),
         ("raise_odd", {"kind": "memory"}, "MemoryError", ""),
+        ("raise_odd", {"kind": "bytes"}, "ValueError", r"caf\udce9.txt"),
         ("recurse", {}, "RecursionError", "maximum recursion depth"),
         ("return_much", {}, "ResultError", "returned 50000002 bytes of JSON, the limit is"),
         ("write_on_a_full_disk", {}, "OSError", "No space left on device"),

@@ -164,7 +164,7 @@ def test_a_lost_lease_is_told_before_and_after_the_block(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("key", "ttl"),
-    [("", DAY), ("x" * 201, DAY), ("a\n", DAY), ("k", 0), ("k", timedelta(days=366))],
+    [("", DAY), ("x" * 201, DAY), ("a\n", DAY), ("k", 0), ("k", timedelta(days=366)), ("k", "1d")],
 )
 def test_bad_values_are_refused(key: str, ttl: Any) -> None:
     with pytest.raises(ConfigurationError, match="once"):

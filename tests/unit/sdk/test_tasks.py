@@ -142,6 +142,9 @@ def test_wrong_options_are_told() -> None:
         ({"delay": 1, "at": datetime.now(UTC)}, "use one"),
         ({"at": datetime(2026, 1, 1)}, "no time zone"),  # noqa: DTZ001 - the fault
         ({"priority": 10}, "use 0"),
+        ({"delay": float("nan")}, "delay=nan"),
+        ({"delay": float("inf")}, "delay=inf"),
+        ({"delay": "5"}, "delay='5'"),
         ({"job_id": "a b"}, "job_id"),
     ):
         with pytest.raises(ConfigurationError, match=told):

@@ -62,7 +62,8 @@ def test_the_smallest_timeout_and_the_nearest_attempts_count(
 def test_an_unknown_task_waits_longer_each_time(releases: int, delay: int) -> None:
     found = outcome(claimed(releases, task="missing"))
 
-    assert found == Outcome.release(timedelta(seconds=delay))
+    reason = "unknown task 'missing'; this application has: plain, quick"
+    assert found == Outcome.release(timedelta(seconds=delay), reason)
 
 
 def test_an_unknown_task_is_buried_after_its_grace_with_what_is_known() -> None:

@@ -183,7 +183,8 @@ async def test_a_job_whose_place_was_taken_goes_to_others_at_once(bench: Bench) 
 
     await until(lambda: any(r.settlements for r in bench.broker.requests[before:]))
     (given_back,) = [s for r in bench.broker.requests[before:] for s in r.settlements]
-    assert (given_back.id, given_back.outcome) == ("a", Outcome.release())
+    expected = Outcome.release(reason="no place was free for it in this worker")
+    assert (given_back.id, given_back.outcome) == ("a", expected)
     assert not bench.consumer.starved.is_set(), "whoever has a place is to be woken"
 
 

@@ -201,5 +201,7 @@ def test_a_command_that_does_not_start_says_how_to_mend_it(tmp_path: Path) -> No
     assert "the interpreter that its first line names is not" in reason("./script", errno.ENOENT)
     assert "chmod +x" in reason("./script", errno.EACCES)
     assert "begin it with #!/bin/sh" in reason("./script", errno.ENOEXEC)
-    assert f"'{here}/none' does not exist; create it" in reason("php", errno.ENOENT, f"{here}/none")
+    assert f"'{here}/none' does not exist; create it, or mend cwd (workingDir" in reason(
+        "php", errno.ENOENT, f"{here}/none"
+    )
     assert "Argument list too long" in reason("php", errno.E2BIG)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import math
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,13 +15,14 @@ import pytest
 
 from tidework.app import Tidework
 from tidework.clock import ManualClock
-from tidework.logs import job_fields
+from tidework.errors import CancelRequested
+from tidework.logs import JsonFormatter, job_fields
 from tidework.model.current import current_job, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
 from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
 from tidework.worker.execution import Execution
-from tidework.worker.frames import JobFrame
+from tidework.worker.frames import Cancel, JobFrame
 
 QUEUE = QueueName("ns", "emails")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -167,7 +170,8 @@ def test_a_broken_envelope_is_buried() -> None:
 def test_a_task_that_only_the_supervisor_knows_is_given_back() -> None:
     found = run(lambda: None, body=b'{"id": "j1", "task": "other"}')
 
-    assert found == Outcome.release(timedelta(seconds=1))
+    reason = "unknown task 'other'; this application has: t"
+    assert found == Outcome.release(timedelta(seconds=1), reason)
 
 
 def test_the_task_sees_its_job_and_leaves_no_trace_of_it() -> None:
@@ -209,24 +213,96 @@ def test_endless_recursion_is_a_failure() -> None:
 
 
 def test_success_is_logged_with_the_jobs_fields(caplog: pytest.LogCaptureFixture) -> None:
-    fields = []
-
-    class Look(logging.Filter):
-        def filter(self, record: logging.LogRecord) -> bool:
-            fields.append(job_fields.get())
-            return True
-
     caplog.set_level(logging.INFO)
-    logger = logging.getLogger("tidework.worker.execution")
-    look = Look()
-    logger.addFilter(look)
-    try:
-        run(lambda: sys.version)
-    finally:
-        logger.removeFilter(look)
 
-    assert [record.message for record in caplog.records] == ["job succeeded"]
-    assert fields == [{"job_id": "j1", "task": "t", "queue": "emails", "attempt": 1}]
+    run(lambda: sys.version)
+
+    (line,) = (json.loads(JsonFormatter({}).format(record)) for record in caplog.records)
+    expected = {"event": "job succeeded", "job_id": "j1", "task": "t", "queue": "emails"}
+    assert expected.items() <= line.items()
+    assert line["attempt"] == 1
+
+
+def test_a_result_that_is_refused_is_no_success_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    assert run(object).kind is OutcomeKind.BURY
+    assert run(lambda: "x" * RESULT_LIMIT).kind is OutcomeKind.BURY
+
+    assert not caplog.records
+
+
+def test_what_returns_after_it_was_cancelled_is_no_success_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    app = Tidework("test")
+
+    @app.task(name="t")
+    def stubborn() -> str:
+        with contextlib.suppress(CancelRequested):
+            execution.tell(Cancel(1))
+        return "all the same"
+
+    execution = Execution(app.tasks, (QUEUE,), ManualClock(START))
+    envelope = {"v": 1, "id": "j1", "task": "t", "params": {}, "created_at": 1}
+    body = json.dumps(envelope).encode()
+    frame = JobFrame(
+        number=1, ahead=False, queue=0, attempt=1, max_attempts=3, timeout=60, body=body
+    )
+
+    assert execution.run(frame).kind is OutcomeKind.CANCELLED
+
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("delay", [5, 5.0, timedelta(seconds=5)])
+def test_a_retry_takes_seconds_as_all_that_take_a_span_do(delay: float | timedelta) -> None:
+    def come_back() -> None:
+        raise Retry("not yet", delay=delay)
+
+    assert run(come_back).delay == timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("delay", ["5", math.nan, math.inf])
+def test_a_delay_that_is_none_is_a_failed_attempt(delay: Any) -> None:
+    def come_back() -> None:
+        raise Retry("not yet", delay=delay)
+
+    error = error_of(run(come_back))
+
+    assert error.type == "ConfigurationError"
+    assert error.message.startswith(f"Retry: delay={delay!r}: give seconds")
+
+
+class Careless(Retry):
+    """Calls no ``super().__init__()``, and has no text."""
+
+    def __init__(self) -> None:
+        """Set nothing."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Speechless(Bury):
+    """Has no text either."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_careless_subclasses_are_outcomes_as_well() -> None:
+    def changed() -> None:
+        error = Retry("later")
+        error.delay = "soon"  # type: ignore[assignment]
+        raise error
+
+    assert run(fail(Careless()), delays=[40]).kind is OutcomeKind.RETRY
+    assert run(changed, delays=[40]).kind is OutcomeKind.RETRY
+    assert run(fail(Speechless())).kind is OutcomeKind.BURY
 
 
 def test_an_absurd_delay_is_bounded() -> None:

@@ -12,6 +12,7 @@ from tidework.worker import frames, loop_places
 from tidework.worker.child_link import ChildLink
 from tidework.worker.dispatch import AHEAD_IN_CHILD
 from tidework.worker.held import HeldJob, Mode, Verdict
+from tidework.worker.verdicts import LEFT
 
 
 class Bench(PoolBench):
@@ -200,7 +201,8 @@ async def test_who_goes_on_after_a_stop_costs_the_child_and_its_neighbours_nothi
     assert bench.pool.unreaped_since() is not None
     bench.pool.on_child_ended(bench.child.pid, -9)
     assert JobError.decode(bench.source.settled["a"].detail).cause == "timeout"
-    assert bench.source.settled["b"] == Outcome.release()
+    given_back = Outcome.release(reason="its process was ended for another job: timeout")
+    assert bench.source.settled["b"] == given_back
 
 
 async def test_a_loop_that_does_not_answer_a_stop_costs_everybody_a_loss(bench: Bench) -> None:
@@ -377,7 +379,7 @@ async def test_closing_kills_it_with_its_jobs_given_back(bench: Bench) -> None:
     bench.pool.close()
     bench.pool.on_child_ended(bench.child.pid, -9)
 
-    assert bench.source.settled == {"a": Outcome.release(), "b": Outcome.release()}
+    assert bench.source.settled == {"a": LEFT, "b": LEFT}
 
 
 async def test_a_report_of_an_unknown_job_is_nonsense(bench: Bench) -> None:

@@ -19,7 +19,7 @@ from tidework.worker.held import Mode, Verdict
 from tidework.worker.memory import pss_bytes
 from tidework.worker.modes import Modes
 from tidework.worker.service_times import MAX_AHEAD, ServiceTimes
-from tidework.worker.verdicts import outcome_of_dead
+from tidework.worker.verdicts import LEFT, outcome_of_dead
 
 
 def test_backoff_doubles_up_to_its_cap_and_starts_over() -> None:
@@ -117,9 +117,10 @@ def test_verdicts_that_are_nobodys_fault() -> None:
     job, other = held("a"), held("b")
 
     assert outcome_of_dead(job, (Verdict.CANCELLED, job), "") == Outcome.cancelled()
-    assert outcome_of_dead(job, (Verdict.HANDED_BACK, job), "") == Outcome.release()
+    assert outcome_of_dead(job, (Verdict.HANDED_BACK, job), "") == LEFT
     assert outcome_of_dead(job, (Verdict.LEASE_LOST, job), "") is None
-    assert outcome_of_dead(job, (Verdict.TIMEOUT, other), "") == Outcome.release()
+    beside = outcome_of_dead(job, (Verdict.TIMEOUT, other), "")
+    assert beside == Outcome.release(reason="its process was ended for another job: timeout")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="PSS is told by Linux alone")

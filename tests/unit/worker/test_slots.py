@@ -11,6 +11,7 @@ from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames, nursery, overdue
 from tidework.worker.dispatch import Slot
 from tidework.worker.held import Verdict
+from tidework.worker.verdicts import LEFT
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ async def test_an_end_that_was_said_in_time_beats_the_timeout(make: Make) -> Non
 @pytest.mark.parametrize(
     ("verdict", "settled", "forgotten"),
     [
-        (Verdict.HANDED_BACK, {"a": Outcome.release()}, []),
+        (Verdict.HANDED_BACK, {"a": LEFT}, []),
         (Verdict.LEASE_LOST, {}, ["a"]),
     ],
 )
@@ -345,7 +346,7 @@ async def test_closing_ends_idle_children_and_kills_busy_ones(make: Make) -> Non
     assert bench.pool.unreaped_since() is not None
     bench.pool.on_child_ended(busy.pid, -9)
     bench.pool.on_child_ended(idle.pid, 0)
-    assert bench.source.settled == {"a": Outcome.release()}
+    assert bench.source.settled == {"a": LEFT}
     assert len(bench.orders.children) == 2, "no new ones"
     await bench.pool.wait_empty()
 

@@ -14,6 +14,7 @@ from tidework.worker.child_link import ChildLink
 from tidework.worker.held import HeldJob, Mode, Verdict
 from tidework.worker.memory import MIB
 from tidework.worker.memory_guard import MemoryGuard
+from tidework.worker.verdicts import LEFT
 
 
 class Bench(PoolBench):
@@ -258,7 +259,7 @@ async def test_closing_kills_it_and_gives_its_job_back(bench: Bench) -> None:
     bench.pool.close()
     bench.pool.on_child_ended(one.pid, -9)
 
-    assert bench.source.settled == {"a": Outcome.release()}
+    assert bench.source.settled == {"a": LEFT}
     assert bench.has_to_end(two)
 
 

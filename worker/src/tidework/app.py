@@ -29,14 +29,14 @@ from tidework.model.backlog import JobRecord
 from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
-from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS, RetryPolicy
+from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
+from tidework.model.spans import Seconds, span_given
 from tidework.model.task import Signature, TaskSpec
 from tidework.model.unique import Unique
 from tidework.settings import Settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Seconds = float | timedelta
 
 
 def _checked_id(job_id: str) -> str:
@@ -54,10 +54,6 @@ def _unique_of(given: str | Unique | None) -> Unique | None:
         return Unique(given)
     except EnvelopeError as error:
         raise ConfigurationError(f"unique={given!r}: {error.reason}") from error
-
-
-def _span(value: Seconds) -> timedelta:
-    return value if isinstance(value, timedelta) else timedelta(seconds=value)
 
 
 class Tidework:
@@ -126,15 +122,14 @@ class Tidework:
 
         def register(found: Callable[P, R]) -> Task[P, R]:
             own_name = name or found.__name__
-            spec = TaskSpec(
-                name=own_name,
-                queue=queue or self.queue,
-                retry=RetryPolicy(
-                    max_attempts=max_attempts, delays=tuple(_span(delay) for delay in delays)
-                ),
-                timeout=None if timeout is None else _span(timeout),
+            spec = TaskSpec.declared(
+                own_name,
+                queue or self.queue,
+                max_attempts=max_attempts,
+                delays=delays,
+                timeout=timeout,
+                soft_timeout=soft_timeout,
                 priority=priority,
-                soft_timeout=None if soft_timeout is None else _span(soft_timeout),
             )
             return self._register(Task(self, spec, found))
 
@@ -224,12 +219,12 @@ class Task(Generic[P, R]):
             raise ConfigurationError(
                 f"at={at.isoformat()} has no time zone; pass an aware datetime"
             )
-        if priority is not None and not 0 <= priority <= 9:
-            raise ConfigurationError(f"priority {priority}: use 0 (first) to 9 (last)")
+        if priority is not None and priority not in range(10):
+            raise ConfigurationError(f"priority {priority!r}: use 0 (first) to 9 (last)")
         if job_id is not None:
             _checked_id(job_id)
         chosen = self.spec.priority if priority is None else priority
-        span = None if delay is None else _span(delay)
+        span = None if delay is None else span_given("delay", delay)
         return Enqueuer(self, EnqueueOptions(span, at, chosen, job_id, _unique_of(unique)))
 
     async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:

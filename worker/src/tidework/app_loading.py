@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -11,6 +12,8 @@ from types import ModuleType
 from tidework.app import Tidework
 from tidework.errors import AppImportError
 from tidework.model.command import COMMANDS_SUFFIXES
+
+_OWN = f"{Path(__file__).parent}{os.sep}"
 
 
 def load_app(target: str) -> Tidework:
@@ -24,6 +27,8 @@ def load_app(target: str) -> Tidework:
     module_name, _, attribute = target.partition(":")
     if not module_name:
         raise AppImportError("no app is named; use --app package.module or package.module:app")
+    if "/" in module_name or module_name.endswith(".py"):
+        raise AppImportError(_file_fault(target))
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -58,6 +63,15 @@ def _load_commands(path: Path) -> Tidework:
     return app
 
 
+def _file_fault(target: str) -> str:
+    path, colon, attribute = target.partition(":")
+    relative = path.removesuffix(".py").removeprefix("./")
+    fault = f"app {target!r} names a file; name a module"
+    if relative.startswith(("/", "../")):
+        return f"{fault}, such as package.module, and start the program in the folder that holds it"
+    return f"{fault}: {relative.strip('/').replace('/', '.')}{colon}{attribute}"
+
+
 def _import_fault(module_name: str, error: BaseException) -> str:
     missing = isinstance(error, ModuleNotFoundError) and error.name is not None
     if missing and (module_name == error.name or module_name.startswith(f"{error.name}.")):  # type: ignore[attr-defined]
@@ -66,7 +80,11 @@ def _import_fault(module_name: str, error: BaseException) -> str:
             "or put that folder on PYTHONPATH"
         )
     frames = traceback.extract_tb(error.__traceback__)
-    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
+    # The first is load_app. What refuses a wrong declaration lies in this package, or is called
+    # by it; what is to be mended does not.
+    own = (at for at, frame in enumerate(frames) if at and frame.filename.startswith(_OWN))
+    outer = [f for f in frames[1 : next(own, None)] if not f.filename.startswith("<")] or frames
+    place = f"{outer[-1].filename}:{outer[-1].lineno}" if outer else "unknown place"
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{error.filename}:{error.lineno}"
     return (

@@ -23,6 +23,7 @@ from tidework.model.current import CurrentJob, current_job
 from tidework.model.endings import GivenBack
 from tidework.model.identity import QueueName
 from tidework.model.lease import Lease
+from tidework.model.spans import Seconds, span_given
 from tidework.model.unique import MAX_KEY_LENGTH, MAX_TTL_S
 
 logger = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class Once:
             raise LeaseLostError(lease.job_id, queue.name)
 
 
-def once(key: str, ttl: float | timedelta) -> Once:
+def once(key: str, ttl: Seconds) -> Once:
     """Have the block done once per key of the job's queue, within ``ttl`` (seconds) after it.
 
     key: 1 to 200 printable characters. What is entered is True for the job that is to do the block,
@@ -95,7 +96,7 @@ def once(key: str, ttl: float | timedelta) -> Once:
     is the first again.
     Raises ConfigurationError for a bad value and outside of a job, LeaseLostError, BrokerError.
     """
-    span = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
+    span = span_given(f"once({key!r}): ttl", ttl)
     if not 1 <= len(key) <= MAX_KEY_LENGTH or not key.isprintable():
         raise ConfigurationError(
             f"once({key!r}): the key has to be 1 to {MAX_KEY_LENGTH} printable characters"

@@ -27,7 +27,8 @@ class _Frozen(BaseSettings):
 
     @classmethod
     def load(cls, **given: Any) -> Self:
-        """Given values win over the environment; None counts as not given.
+        """Given values win over the environment; None counts as not given. Who passes a name,
+        with None or not, has an option of that name.
 
         Raises ConfigurationError that names each variable or option at fault.
         """
@@ -37,10 +38,11 @@ class _Frozen(BaseSettings):
             faults = []
             for fault in error.errors(include_url=False):
                 name = str(fault["loc"][0]) if fault["loc"] else ""
-                where = f"--{name.replace('_', '-')} / TIDEWORK_{name.upper()}: " if name else ""
+                option = f"--{name.replace('_', '-')} / " if name in given else ""
+                where = f"{option}TIDEWORK_{name.upper()}: " if name else ""
                 # A URL may hold a password.
                 got = f" (got {fault['input']!r})" if name not in ("", "redis_url") else ""
-                faults.append(f"{where}{fault['msg']}{got}")
+                faults.append(f"{where}{fault['msg'].removeprefix('Value error, ')}{got}")
             raise ConfigurationError("; ".join(faults)) from error
 
 

@@ -97,6 +97,7 @@ def raise_odd(kind: str) -> None:
         "unspeakable": Unspeakable(),
         "long": ValueError("x" * FLOOD),
         "memory": MemoryError(),
+        "bytes": ValueError(os.fsdecode(b"caf\xe9.txt")),
     }
     raise known[kind]
 

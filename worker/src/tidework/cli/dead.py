@@ -36,7 +36,8 @@ def _moment(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
             f"{value!r} is neither an ISO 8601 time nor a span such as 15m, 2h, 7d"
         ) from error
     if moment.tzinfo is None:
-        raise click.BadParameter(f"{value!r} has no time zone; write {value}Z or {value}+01:00")
+        full = moment.isoformat()
+        raise click.BadParameter(f"{value!r} has no time zone; write {full}Z or {full}+01:00")
     return moment
 
 
@@ -87,6 +88,8 @@ def list_dead(
             error = record.error
             reason = "" if error is None else f"{error.type}: {_first_line(error.message)}"
             click.echo(f"{record.id}  {record.task or '(no job)'}  {reason}")
+        if not records:
+            click.echo(f"no dead letter of queue {queue} fits", err=True)
     if page.cursor:
         click.echo(f"there are more: --cursor {page.cursor}", err=True)
 
@@ -116,6 +119,8 @@ def list_errors(
         ]
         click.echo(json.dumps(found, indent=2))
         return
+    if not groups:
+        click.echo(f"queue {queue} has no dead letters", err=True)
     for group in groups:
         message = "" if group.error is None else _first_line(group.error.message)
         click.echo(f"{group.count:>6}  {group.fingerprint}  {group.example}  {message}")

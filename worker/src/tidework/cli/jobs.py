@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 import click
 
+from tidework.broker.broker import CancelAnswer
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
 from tidework.cli.tables import in_short
 from tidework.errors import EnvelopeError
@@ -20,13 +22,27 @@ from tidework.model.unique import OnConflict, Unique
 queue_option = click.option(
     "-q", "--queue", default="default", show_default=True, help="Queue of the job."
 )
+_GIVEN_AS = {
+    "task": "TASK",
+    "params": "PARAMS",
+    "available_at": "--delay",
+    "id": "--id",
+    "unique": "--unique",
+}
+"""Fields of an envelope, as the command line calls them."""
+
+
+def _delay(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds")
+    return value
 
 
 @click.command()
 @click.argument("task")
 @click.argument("params", default="{}")
 @queue_option
-@click.option("--delay", type=float, help="Seconds until it may run.")
+@click.option("--delay", type=float, callback=_delay, help="Seconds until it may run.")
 @click.option("--priority", type=click.IntRange(0, 9), default=DEFAULT_PRIORITY, show_default=True)
 @click.option("--id", "job_id", help="Own id: the same id enqueues once.")
 @click.option("--unique", help="Key that at most one unfinished job of the queue holds.")
@@ -70,7 +86,8 @@ def enqueue(
         )
         decode_job(job.encode(), new_id=job.id, now=now)
     except EnvelopeError as error:
-        raise click.BadParameter(str(error), param_hint=error.field or "PARAMS") from error
+        given_as = _GIVEN_AS.get(error.field.partition(".")[0], error.field)
+        raise click.BadParameter(error.reason, param_hint=given_as or "PARAMS") from error
     client = client_of(redis_url, namespace)
     (found,) = client.enqueue_sync(queue, [job])
     click.echo(found.id)
@@ -118,7 +135,10 @@ def get_job(
 @namespace_option
 def cancel_job(job_id: str, queue: str, redis_url: str | None, namespace: str | None) -> None:
     """Cancel the job JOB_ID: at once if it waits, by its worker if it runs."""
-    click.echo(client_of(redis_url, namespace).cancel_sync(job_id, queue=queue))
+    answer = client_of(redis_url, namespace).cancel_sync(job_id, queue=queue)
+    click.echo(answer)
+    if answer == CancelAnswer.FINISHED:
+        click.echo("this job had ended before: nothing was cancelled", err=True)
 
 
 def _envelope(record: JobRecord) -> dict[str, Any]:

@@ -36,7 +36,9 @@ def list_queues(redis_url: str | None, output: str) -> None:
 @output_option
 def stats(name: str, redis_url: str | None, namespace: str | None, output: str) -> None:
     """Jobs by state, the age of the oldest, and counters of the queue NAME."""
-    found = _document(client_of(redis_url, namespace).stats_sync(name))
+    counted = client_of(redis_url, namespace).stats_sync(name)
+    _tell_if_unused(name, counted)
+    found = _document(counted)
     if output == "json":
         click.echo(json.dumps(found, indent=2))
         return
@@ -51,8 +53,10 @@ def stats(name: str, redis_url: str | None, namespace: str | None, output: str) 
 @namespace_option
 def pause(name: str, reason: str, redis_url: str | None, namespace: str | None) -> None:
     """Let nothing be claimed from the queue NAME; what runs goes on, jobs can be enqueued."""
-    paused = client_of(redis_url, namespace).pause_sync(name, reason)
+    client = client_of(redis_url, namespace)
+    paused = client.pause_sync(name, reason)
     click.echo("paused" if paused else "it was paused already")
+    _tell_if_unused(name, client.stats_sync(name))
 
 
 @queue.command("resume")
@@ -63,6 +67,13 @@ def resume(name: str, redis_url: str | None, namespace: str | None) -> None:
     """End the pause of the queue NAME."""
     resumed = client_of(redis_url, namespace).resume_sync(name)
     click.echo("resumed" if resumed else "it was not paused")
+
+
+def _tell_if_unused(name: str, found: QueueStats) -> None:
+    """Whoever mistypes a name would take its quiet for good news."""
+    if not (found.counters or found.inbox or any(found.states.values())):
+        text = f"queue {name} never had a job in this namespace: `tidework queue list` names all"
+        click.echo(text, err=True)
 
 
 def _document(found: QueueStats) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.job import DEFAULT_PRIORITY
-from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS, RetryPolicy
+from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
 from tidework.model.task import Signature, TaskSpec
 
 COMMANDS_SUFFIXES = (".yaml", ".yml", ".json")
@@ -167,24 +167,17 @@ class CommandParts(NamedTuple):
                 f"command {name!r} has no option {', '.join(sorted(unknown))}; there are: {known}"
             )
         command = Command.of(argv, options)
-        timeout, soft_timeout = options.get("timeout"), options.get("soft_timeout")
-        spec = TaskSpec(
-            name=name,
-            queue=options.get("queue") or queue,
-            retry=RetryPolicy(
-                max_attempts=options.get("max_attempts", DEFAULT_MAX_ATTEMPTS),
-                delays=tuple(_span(delay) for delay in options.get("delays", DEFAULT_DELAYS)),
-            ),
-            timeout=None if timeout is None else _span(timeout),
+        spec = TaskSpec.declared(
+            name,
+            options.get("queue") or queue,
+            max_attempts=options.get("max_attempts", DEFAULT_MAX_ATTEMPTS),
+            delays=options.get("delays", DEFAULT_DELAYS),
+            timeout=options.get("timeout"),
+            soft_timeout=options.get("soft_timeout"),
             priority=options.get("priority", DEFAULT_PRIORITY),
-            soft_timeout=None if soft_timeout is None else _span(soft_timeout),
         )
         signature = CommandSignature(name, options.get("params"))
         return cls(spec, _refuse_call(name, command), signature, command)
-
-
-def _span(value: float | timedelta) -> timedelta:
-    return value if isinstance(value, timedelta) else timedelta(seconds=value)
 
 
 def _refuse_call(task: str, command: Command) -> Callable[..., Any]:

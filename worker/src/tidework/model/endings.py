@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from tidework.model.spans import Seconds, span_given
 
 
 class Bury(Exception):  # noqa: N818 - an instruction of the task's author, not an error
@@ -10,14 +10,14 @@ class Bury(Exception):  # noqa: N818 - an instruction of the task's author, not 
 
 
 class Retry(Exception):  # noqa: N818 - an instruction of the task's author, not an error
-    """Count this attempt as failed and run again after ``delay``, ten years at most.
+    """Count this attempt as failed and run again after ``delay`` (seconds), ten years at most.
 
-    None: the wait of the task's policy.
+    None: the wait of the task's policy. Raises ConfigurationError for a delay that is none.
     """
 
-    def __init__(self, reason: str = "", *, delay: timedelta | None = None) -> None:
+    def __init__(self, reason: str = "", *, delay: Seconds | None = None) -> None:
         super().__init__(reason)
-        self.delay = delay
+        self.delay = None if delay is None else span_given("Retry: delay", delay)
 
 
 class GivenBack(BaseException):

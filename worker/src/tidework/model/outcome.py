@@ -92,7 +92,14 @@ class JobError:
         )
 
 
+def _utf8(text: str) -> bytes:
+    """Half a surrogate pair, as in a file's name that is no UTF-8, has no bytes: ``\\udce9``."""
+    return text.encode(errors="backslashreplace")
+
+
 def _shorten(text: str) -> str:
+    if not text.isascii():
+        text = _utf8(text).decode()
     if len(text) <= ERROR_TEXT_LIMIT:
         return text
     half = ERROR_TEXT_LIMIT // 2
@@ -120,7 +127,7 @@ class Outcome:
     @classmethod
     def release(cls, delay: timedelta = timedelta(0), reason: str = "") -> Outcome:
         """Given back uncounted."""
-        return cls(OutcomeKind.RELEASE, reason.encode(), delay)
+        return cls(OutcomeKind.RELEASE, _utf8(reason), delay)
 
     @classmethod
     def bury(cls, error: JobError) -> Outcome:
@@ -135,7 +142,7 @@ class Outcome:
     @classmethod
     def cancelled(cls, reason: str = "") -> Outcome:
         """Stopped because its cancellation was requested; ``reason``: how it ended."""
-        return cls(OutcomeKind.CANCELLED, reason.encode())
+        return cls(OutcomeKind.CANCELLED, _utf8(reason))
 
     @property
     def cause(self) -> str:

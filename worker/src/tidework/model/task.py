@@ -7,7 +7,7 @@ Signature holds the pydantic model made from the function's parameters.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, get_type_hints
@@ -20,6 +20,7 @@ from tidework.model.job import DEFAULT_PRIORITY
 from tidework.model.params import EncodedParams
 from tidework.model.retry import RetryPolicy
 from tidework.model.scalars import scalars_of
+from tidework.model.spans import Seconds, span_given
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class TaskSpec:
         if self.timeout is not None and self.timeout <= timedelta(0):
             raise ConfigurationError(f"task {self.name}: the timeout has to be above 0")
         self._check_soft_timeout()
-        if not 0 <= self.priority <= 9:
+        if self.priority not in range(10):
             raise ConfigurationError(f"task {self.name}: the priority has to be 0 (first) to 9")
 
     def _check_soft_timeout(self) -> None:
@@ -59,6 +60,33 @@ class TaskSpec:
                 f"task {self.name}: the soft timeout of {soft:g} s has to be below the timeout of "
                 f"{hard:g} s, which kills"
             )
+
+    @classmethod
+    def declared(
+        cls,
+        name: str,
+        queue: str,
+        *,
+        max_attempts: int,
+        delays: Sequence[Seconds],
+        timeout: Seconds | None,
+        soft_timeout: Seconds | None,
+        priority: int,
+    ) -> TaskSpec:
+        """As an application declares it. Raises ConfigurationError for a bad value."""
+
+        def span(what: str, value: Seconds | None) -> timedelta | None:
+            return None if value is None else span_given(f"task {name}: {what}", value)
+
+        waits = tuple(span_given(f"task {name}: delay", delay) for delay in delays)
+        return cls(
+            name=name,
+            queue=queue,
+            retry=RetryPolicy(max_attempts=max_attempts, delays=waits),
+            timeout=span("timeout", timeout),
+            priority=priority,
+            soft_timeout=span("soft_timeout", soft_timeout),
+        )
 
     def to_document(self) -> dict[str, Any]:
         """Plain JSON data; durations in seconds."""
@@ -112,7 +140,13 @@ class Signature:
         self._task = task
         self._signature = inspect.signature(function)
         self._open = False
-        hints = get_type_hints(function, include_extras=True)
+        try:
+            hints = get_type_hints(function, include_extras=True)
+        except NameError as error:
+            raise ConfigurationError(
+                f"task {task!r}: an annotation cannot be read: {error}; what it names is needed "
+                "while the program runs, so import it outside of TYPE_CHECKING"
+            ) from error
         found: dict[str, tuple[Any, Any]] = {}
         positional: list[str] = []
         for name, parameter in self._signature.parameters.items():

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
+from tidework.errors import UnknownTaskError
 from tidework.model.job import ENVELOPE_VERSION
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome
@@ -56,8 +57,7 @@ def admit(
         return _wait_for_another(claimed, envelope, reason, now(), unknown_grace)
     spec = specs.get(task) if isinstance(task, str) else None
     if spec is None:
-        known = ", ".join(sorted(specs)) or "none"
-        reason = f"unknown task {task!r}; this application has: {known}"
+        reason = str(UnknownTaskError(task, tuple(specs)))
         return _wait_for_another(claimed, envelope, reason, now(), unknown_grace)
     bounds = [hard_timeout]
     if spec.timeout is not None:
@@ -91,7 +91,7 @@ def _wait_for_another(
     if now - since > grace:
         text = f"{reason}; no worker knew it for {grace:g} s; worker tidework {version()}"
         return Outcome.bury(JobError("UnknownTaskError", text, cause="unknown_task"))
-    return Outcome.release(again_after(claimed.releases))
+    return Outcome.release(again_after(claimed.releases), reason)
 
 
 def again_after(releases: int) -> timedelta:

@@ -142,7 +142,8 @@ def _fault_of(command: Command, error: OSError) -> str:
     """Why the system did not start it, and how to mend that."""
     program, folder = command.argv[0], Path(command.cwd).absolute()
     if not folder.is_dir():
-        return f"its working directory {str(folder)!r} does not exist; create it, or mend cwd"
+        remedy = "create it, or mend cwd (workingDir in a commands file)"
+        return f"its working directory {str(folder)!r} does not exist; {remedy}"
     if not os.access(folder, os.X_OK):
         return f"its working directory {str(folder)!r} may not be entered; give the worker access"
     if error.errno == errno.ENOENT and os.sep in program:

@@ -22,7 +22,7 @@ from typing import IO, Self
 
 from tidework.model.command import Command
 from tidework.model.current import RunningJob
-from tidework.model.outcome import RESULT_LIMIT, Outcome, OutcomeKind
+from tidework.model.outcome import RESULT_LIMIT, Outcome
 from tidework.worker import process
 from tidework.worker.command_end import (
     Attempts,
@@ -74,10 +74,7 @@ def attempt_command(
         end = run_command(command, variables, document, soft, leader)
     except OSError as error:
         return outcome_of_unstarted(command, error, attempts)
-    outcome = outcome_of(end, attempts)
-    if outcome.kind is OutcomeKind.COMPLETE:
-        logger.info("job succeeded")
-    return outcome
+    return outcome_of(end, attempts)
 
 
 def run_command(

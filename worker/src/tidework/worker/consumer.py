@@ -28,6 +28,7 @@ from tidework.worker.last_chance import keep_apart
 from tidework.worker.outbox import Outbox, UnderWay
 from tidework.worker.progress_notes import ProgressNotes
 from tidework.worker.slots import SlotPool
+from tidework.worker.verdicts import LEFT
 from tidework.worker.waiting import Waiting
 
 MOST = 500
@@ -169,7 +170,7 @@ class Consumer:
         """Of JobSource."""
         if self.draining:
             for job in jobs:
-                self.settle(job, Outcome.release(), None)
+                self.settle(job, LEFT, None)
             self._outbox.hurry()
         else:
             self._waiting.put_back(jobs)
@@ -336,7 +337,10 @@ class Consumer:
     def _give_up(self, jobs: Sequence[HeldJob]) -> None:
         """Release these: nobody here has a place for them."""
         for job in jobs:
-            self.settle(job, Outcome.release(self._modes.delay_of(job.claimed)), None)
+            delay = self._modes.delay_of(job.claimed)
+            self.settle(
+                job, Outcome.release(delay, "no place was free for it in this worker"), None
+            )
             self._outbox.hurry()
 
     def _rest(self, now: float) -> timedelta:

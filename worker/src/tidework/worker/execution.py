@@ -25,7 +25,7 @@ from tidework.model.endings import Bury, Retry, given_back_in
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, decode_stored_job
 from tidework.model.lease import Lease
-from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome
+from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
 from tidework.model.strict_json import encode_json
 from tidework.model.task import Signature, TaskSpec
 from tidework.worker.admission import again_after
@@ -139,7 +139,7 @@ class Execution:
             if early is not None:
                 self.tell(early)
         try:
-            return _close(call, self._run_alone(call))
+            return self._close(call, self._run_alone(call))
         finally:
             self._alone = None
 
@@ -161,7 +161,7 @@ class Execution:
 
         ``call.running.interrupt`` is the caller's.
         """
-        return _close(call, _to_outcome(call, await self._await(call)))
+        return self._close(call, _to_outcome(call, await self._await(call)))
 
     def prepare(self, frame: JobFrame) -> Call | Outcome:
         """Read the job and check its params; or how it ends if it cannot be run."""
@@ -175,7 +175,7 @@ class Execution:
             # change of the code on disk. Somebody else may know it.
             unknown = UnknownTaskError(job.task, tuple(self._tasks))
             logger.warning("%s", unknown, extra={"job_id": job.id})
-            return Outcome.release(timedelta(seconds=1))
+            return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
             arguments = task.signature.to_arguments(job.params)
         except ParamsError as error:
@@ -205,7 +205,6 @@ class Execution:
                 running.over = True
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
-        logger.info("job succeeded")
         return result
 
     def _run_command(self, call: Call, command: Command) -> Outcome:
@@ -235,20 +234,29 @@ class Execution:
                 call.running.over = True
         except BaseException as error:  # noqa: BLE001 - see the module's docstring
             return _Failure(error)
-        logger.info("job succeeded")
         return result
 
+    def _close(self, call: Call, outcome: Outcome) -> Outcome:
+        """The attempt is over: whatever it did after it was told to end, it is stopped."""
+        call.running.end()
+        if call.running.stopped:
+            return STOPPED
+        if outcome.kind is OutcomeKind.COMPLETE:
+            # Not before: a result may be refused. Outside of the job's context, at times.
+            logger.info("job succeeded", extra=self._fields_of(call))
+        return outcome
+
+    def _fields_of(self, call: Call) -> dict[str, Any]:
+        return {
+            "job_id": call.job.id,
+            "task": call.job.task,
+            "queue": self._queues[call.frame.queue].name,
+            "attempt": call.frame.attempt,
+        }
+
     def _enter(self, call: Call) -> None:
-        job, frame = call.job, call.frame
         running_job.set(call.running)
-        job_fields.set(
-            {
-                "job_id": job.id,
-                "task": job.task,
-                "queue": self._queues[frame.queue].name,
-                "attempt": frame.attempt,
-            }
-        )
+        job_fields.set(self._fields_of(call))
 
     def _describe(self, job: Job, frame: JobFrame, began: float, running: RunningJob) -> CurrentJob:
         queue = self._queues[frame.queue]
@@ -276,23 +284,19 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
         delay = timedelta(0) if given_back.at_once else again_after(frame.releases)
         return Outcome.release(delay, str(given_back))
     if isinstance(error, Bury):
-        return Outcome.bury(JobError("Bury", str(error), cause="bury"))
+        return Outcome.bury(JobError("Bury", _text_of(error), cause="bury"))
     if isinstance(error, Retry):
-        failure = JobError("Retry", str(error) or "the task asked for another attempt")
-        if error.delay is not None and frame.attempt < frame.max_attempts:
-            delay = min(max(error.delay, timedelta(0)), LONGEST_DELAY)
+        failure = JobError("Retry", _text_of(error) or "the task asked for another attempt")
+        # A subclass may have set none, or another one afterwards.
+        asked = getattr(error, "delay", None)
+        if isinstance(asked, timedelta) and frame.attempt < frame.max_attempts:
+            delay = min(max(asked, timedelta(0)), LONGEST_DELAY)
             return Outcome.retry(failure, delay)
     elif is_soft_timeout(error):
         failure = JobError("SoftTimeout", _text_of(error), _trace_of(error), cause="soft_timeout")
     else:
         failure = JobError(type(error).__name__, _text_of(error), _trace_of(error))
     return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)
-
-
-def _close(call: Call, outcome: Outcome) -> Outcome:
-    """The attempt is over: whatever it did after it was told to end, it is stopped."""
-    call.running.end()
-    return STOPPED if call.running.stopped else outcome
 
 
 def _to_outcome(call: Call, result: object) -> Outcome:

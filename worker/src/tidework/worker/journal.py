@@ -10,7 +10,7 @@ from typing import Any
 
 from tidework.clock import Clock
 from tidework.metrics import WorkerNumbers
-from tidework.model.lease import ClaimedJob
+from tidework.model.lease import POISON_CAP, ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker.held import HeldJob
 
@@ -37,12 +37,15 @@ _TOLD = {
 
 
 class Journal:
-    """Of one queue."""
+    """Of one queue. poison_cap: losses that bury a job"""
 
-    def __init__(self, queue: str, numbers: WorkerNumbers, clock: Clock) -> None:
+    def __init__(
+        self, queue: str, numbers: WorkerNumbers, clock: Clock, poison_cap: int = POISON_CAP
+    ) -> None:
         self._queue = queue
         self._numbers = numbers
         self._clock = clock
+        self._poison_cap = poison_cap
 
     def note_claimed(self, task: str) -> None:
         """A job was taken under a lease."""
@@ -58,6 +61,11 @@ class Journal:
             self._numbers.last_job_at = self._clock.monotonic()
         if outcome.kind is not OutcomeKind.COMPLETE:
             self._tell(job.claimed, job.task, outcome)
+        losses = job.claimed.losses + 1
+        if outcome.kind is OutcomeKind.LOSS and losses >= self._poison_cap:
+            self._numbers.jobs["dead"][key] += 1
+            extra = {"job_id": job.id, "task": job.task, "queue": self._queue, "losses": losses}
+            logger.error("job buried", extra=extra | {"cause": "lost too often"})
 
     def note_unfit(self, claimed: ClaimedJob, outcome: Outcome) -> None:
         """A claimed job that no child can run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tidework.errors import UnknownTaskError
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
 from tidework.worker.admission import again_after
@@ -22,7 +23,9 @@ def readmit(source: JobSource, specs: Mapping[str, TaskSpec], modes: Modes) -> N
     for job in waiting:
         spec = specs.get(job.task)
         if spec is None:
-            source.settle(job, Outcome.release(again_after(job.claimed.releases)), None)
+            unknown = UnknownTaskError(job.task, tuple(specs))
+            delay = again_after(job.claimed.releases)
+            source.settle(job, Outcome.release(delay, str(unknown)), None)
             continue
         job.spec, job.mode = spec, modes.mode_of(job.task, job.claimed.losses)
         source.lines[job.mode].append(job)

@@ -108,7 +108,8 @@ class Supervisor:
 
     def _compose_queues(self) -> None:
         settings, clock = self._settings, self._clock
-        journals = [Journal(queue.name, self.numbers, clock) for queue in self._queues]
+        cap = settings.poison_cap
+        journals = [Journal(queue.name, self.numbers, clock, cap) for queue in self._queues]
         facts = WorkerFacts(
             self.incarnation,
             self._keeper.specs,

@@ -12,6 +12,9 @@ ROOM_PAUSE, LONGEST_ROOM_PAUSE = 10.0, 60.0
 """Seconds until a job runs again that had to make room, doubled each time: what needed the room
 may have ended by then."""
 
+LEFT = Outcome.release(reason="the worker leaves")
+"""Of a job that a worker hands back because it ends itself."""
+
 
 def outcome_of_dead(
     job: HeldJob, verdict: tuple[Verdict, HeldJob | None] | None, end: str
@@ -47,9 +50,9 @@ def outcome_of_dead(
         reason = f"the child process died while it ran this job: {end}"
         return Outcome.loss(JobError("WorkerLost", reason, cause=end))
     kind, about = verdict
-    if about is not job or kind is Verdict.HANDED_BACK:
-        # It had only just begun when its predecessor's verdict struck, or the worker leaves.
-        return Outcome.release()
+    if about is not job and kind is not Verdict.HANDED_BACK:
+        # It ran beside it, or had only just begun when its predecessor's verdict struck.
+        return Outcome.release(reason=f"its process was ended for another job: {kind}")
     return outcome_of_stopped(job, kind)
 
 
@@ -68,4 +71,4 @@ def outcome_of_stopped(job: HeldJob, verdict: Verdict, how: str = "") -> Outcome
             return Outcome.cancelled(how)
         case Verdict.LEASE_LOST:
             return None
-    return Outcome.release()
+    return LEFT
