@@ -45,6 +45,7 @@ def test_an_outcome_is_kept_until_redis_is_back(
     assert own_jobs.result(job_id) == "held"
     assert own_jobs.get(job_id).deliveries == 1
     assert own_jobs.result(own_jobs.put("add", a=1, b=1)) == 2, "it works on"
+    worker.wait_event("Redis answers again")
 
 
 def test_a_worker_waits_for_a_redis_that_comes_late(

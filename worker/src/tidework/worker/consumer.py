@@ -221,6 +221,7 @@ class Consumer:
             sent.resend_at = self._clock.monotonic() + delay.total_seconds()
             return delay
         self._backoff.reset()
+        self._journal.note_redis_answer()
         if self._clock.monotonic() - began >= self._facts.lease.total_seconds():
             # We stood still meanwhile. What was claimed may be somebody else's: the same request
             # again brings back what is ours.

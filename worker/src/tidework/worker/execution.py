@@ -241,7 +241,7 @@ class Execution:
         call.running.end()
         if call.running.stopped:
             return STOPPED
-        if outcome.kind is OutcomeKind.COMPLETE:
+        if outcome.kind is OutcomeKind.COMPLETE and logger.isEnabledFor(logging.INFO):
             # Not before: a result may be refused. Outside of the job's context, at times.
             logger.info("job succeeded", extra=self._fields_of(call))
         return outcome

@@ -75,6 +75,8 @@ class Heartbeat:
             except BrokerError as error:
                 journal.note_redis_error(error, "heartbeat")
                 failed = True
+            else:
+                journal.note_redis_answer()
         if failed:
             return self._backoff.next()
         self._backoff.reset()

@@ -9,6 +9,7 @@ import logging
 from typing import Any
 
 from tidework.clock import Clock
+from tidework.errors import BrokerUnavailableError
 from tidework.metrics import WorkerNumbers
 from tidework.model.lease import POISON_CAP, ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
@@ -46,6 +47,7 @@ class Journal:
         self._numbers = numbers
         self._clock = clock
         self._poison_cap = poison_cap
+        self._redis_away = False
 
     def note_claimed(self, task: str) -> None:
         """A job was taken under a lease."""
@@ -93,9 +95,16 @@ class Journal:
 
     def note_redis_error(self, error: Exception, doing: str) -> None:
         """A request to Redis failed; it will be sent again."""
+        self._redis_away |= isinstance(error, BrokerUnavailableError)
         name = type(error).__name__
         self._numbers.redis_errors[name] += 1
         logger.warning("%s: %s", doing, error, extra={"queue": self._queue, "error": name})
+
+    def note_redis_answer(self) -> None:
+        """A request to Redis was answered: told where one had not been."""
+        if self._redis_away:
+            self._redis_away = False
+            logger.info("Redis answers again", extra={"queue": self._queue})
 
     def _tell(self, claimed: ClaimedJob, task: str, outcome: Outcome) -> None:
         level, event = _TOLD[outcome.kind]
