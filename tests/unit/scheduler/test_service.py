@@ -14,7 +14,7 @@ import pytest
 from tests.unit.scheduler.rig import QUEUE, FlakyBroker, make_spec
 from tidework.broker.broker import Broker
 from tidework.broker.memory import MemoryBroker
-from tidework.errors import BrokerUnavailableError
+from tidework.errors import BrokerRefusedError
 from tidework.maintenance.upkeep import Upkeep
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
@@ -134,12 +134,34 @@ async def test_the_program_ends_in_order_at_sigterm() -> None:
     assert await memory.lead(QUEUE, "b", timedelta(seconds=1)) == 2
 
 
-async def test_the_program_says_at_its_start_that_redis_is_missing() -> None:
-    flaky = FlakyBroker(MemoryBroker())
+async def test_a_program_that_starts_before_redis_waits_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    flaky = FlakyBroker(memory := MemoryBroker())
     flaky.away = True
 
-    with pytest.raises(BrokerUnavailableError):
-        await run_scheduler(cast("Broker", flaky), [secondly()], keeper=Upkeep)
+    async with asyncio.TaskGroup() as group:
+        broker = cast("Broker", flaky)
+        running = group.create_task(run_scheduler(broker, [secondly()], keeper=Upkeep))
+        async with asyncio.timeout(20):
+            while "next attempt" not in caplog.text:
+                await asyncio.sleep(0.01)
+        flaky.away = False
+        await until(lambda: _fired(memory))
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(20):
+            await running
+
+
+async def test_the_program_says_at_its_start_that_redis_refuses_it() -> None:
+    memory = MemoryBroker()
+
+    async def refuse(_queue: QueueName) -> None:
+        raise BrokerRefusedError("NOAUTH")
+
+    memory.open_queue = refuse  # type: ignore[method-assign,assignment]
+    with pytest.raises(BrokerRefusedError):
+        await run_scheduler(memory, [secondly()], keeper=Upkeep)
 
 
 async def _fired(memory: MemoryBroker, queue: QueueName = QUEUE) -> bool:

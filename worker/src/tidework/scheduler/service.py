@@ -16,7 +16,7 @@ from typing import Protocol
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock, SystemClock
-from tidework.errors import BrokerError
+from tidework.errors import BrokerError, BrokerUnavailableError
 from tidework.loop import Loop
 from tidework.model.identity import QueueName, new_incarnation
 from tidework.scheduler.leadership import RENEW_EVERY, TTL, QueueLeadership
@@ -27,6 +27,7 @@ from tidework.scheduler.spec import CronSpec
 logger = logging.getLogger(__name__)
 
 _RESIGN_WITHIN = timedelta(seconds=2)
+_ATTEMPT_EVERY = 1.0
 
 
 class Ticker(Protocol):
@@ -123,11 +124,12 @@ async def run_scheduler(
 ) -> None:
     """The whole of ``tidework scheduler``: until SIGTERM or SIGINT.
 
-    Raises BrokerError if a queue cannot be opened at the start; later trouble is waited out.
+    Raises BrokerRefusedError if Redis does not let a queue be opened at the start; that it is away
+    is waited out, then and later.
     """
     service = SchedulerService(broker, CronRegistry(specs, queues), keeper=keeper)
     for queue in sorted(service.registry.queues):
-        await broker.open_queue(queue)
+        await _open(broker, queue)
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
@@ -137,3 +139,14 @@ async def run_scheduler(
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
+
+
+async def _open(broker: Broker, queue: QueueName) -> None:
+    while True:
+        try:
+            await broker.open_queue(queue)
+        except BrokerUnavailableError as error:
+            logger.warning("%s; next attempt in %.1f s", error, _ATTEMPT_EVERY)
+            await asyncio.sleep(_ATTEMPT_EVERY)
+        else:
+            return
