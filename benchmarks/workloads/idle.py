@@ -21,16 +21,17 @@ SILENCE_S = 5.0
 def footprint(session: Session, plan: Plan, name: str) -> Figures:
     """Memory (MiB of PSS), CPU (percent of a core) and requests per second."""
     time.sleep(SETTLE_S)
-    before = session.worker.tree()
+    before = processes.exact_cpu_of(session.worker.tree())
     began = time.monotonic()
     with RequestCount(session.server) as counted:
         time.sleep(plan.idle_s)
     after = session.worker.tree()
+    spent = processes.exact_cpu_of(after) - before
     seconds = time.monotonic() - began
     return {
         f"{name}.pss_mib": processes.pss_of(after) / 2**20,
         f"{name}.processes": len(after),
-        f"{name}.cpu_percent": 100 * (processes.cpu_of(after) - processes.cpu_of(before)) / seconds,
+        f"{name}.cpu_percent": 100 * spent / seconds,
         f"{name}.requests": counted.total / seconds,
     }
 

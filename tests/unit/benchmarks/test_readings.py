@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 
 import pytest
@@ -46,6 +47,19 @@ def test_the_cpu_time_of_a_tree_has_that_of_reaped_children() -> None:
 
 def test_pss_is_bytes() -> None:
     assert processes.parse_pss("Rss:  9 kB\nPss:     12 kB\nPss_Anon: 4 kB\n") == 12 * 1024
+
+
+def test_what_the_scheduler_counted_is_seconds() -> None:
+    assert processes.parse_schedstat("2500000000 17 42\n") == 2.5
+
+
+def test_the_exact_time_of_a_tree_grows_with_what_it_does() -> None:
+    tree = [processes.read_all()[os.getpid()]]
+    before, ends_at = processes.exact_cpu_of(tree), time.process_time() + 0.02
+    while time.process_time() < ends_at:
+        pass
+
+    assert 0.01 < processes.exact_cpu_of(tree) - before < 5
 
 
 def test_memory_is_without_buffers_of_clients_and_of_the_append_only_file() -> None:

@@ -28,6 +28,7 @@ class Bench:
         self.ran: list[int] = []
         self.told: list[frames.JobOrder] = []
         self.was_told = threading.Event()
+        self.attempts = threading.Event()
         self.gate = threading.Semaphore(0)
         self._buffer = frames.FrameBuffer()
         self._found: list[bytes] = []
@@ -40,6 +41,7 @@ class Bench:
         self.child.serve()
 
     def _attempt(self, frame: frames.JobFrame) -> Outcome:
+        self.attempts.set()
         self.gate.acquire(timeout=10)
         self.ran.append(frame.number)
         return Outcome.complete(frame.body)
@@ -178,6 +180,7 @@ def test_the_config_survives_the_command_line() -> None:
 def test_an_order_is_read_while_its_job_runs(bench: Bench) -> None:
     bench.send(1)
     assert started(bench.report()) == 1
+    assert bench.attempts.wait(10)
     bench.send(2, ahead=True)
     bench.pipe.sendall(frames.order_frame(frames.HandBack(1)))
 
@@ -201,6 +204,7 @@ def test_a_soft_timeout_in_the_moment_of_an_order_leaves_no_signal_blocked(
 
     bench.send(1)
     assert started(bench.report()) == 1
+    assert bench.attempts.wait(10)
     blocked = mask(signal.SIG_BLOCK, [])
     with monkeypatch.context() as struck:
         struck.setattr(signal, "pthread_sigmask", mask_and_strike)
@@ -225,6 +229,7 @@ def test_an_order_that_comes_with_its_job_is_told(bench: Bench) -> None:
 def test_an_order_that_comes_between_two_jobs_is_read_when_the_second_begins(bench: Bench) -> None:
     bench.send(1)
     assert started(bench.report()) == 1
+    assert bench.attempts.wait(10)
     bench.send(2, ahead=True)
     bench.child.on_told(0, None)  # job 2 lies in the child
     written = bench.child._report

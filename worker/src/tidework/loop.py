@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 LONG = 2.0
-"""Seconds from which on waits end together with others: up to one second early."""
+"""Seconds from which on waits end together with others: up to one second early, and from twice as
+much on up to two."""
 
 logger = logging.getLogger(__name__)
 
@@ -107,4 +108,5 @@ def _end_of(now: float, seconds: float) -> float:
         return now + max(0.0, seconds)
     if _Grid.start is None or now < _Grid.start:
         _Grid.start = now
-    return _Grid.start + math.floor(now + seconds - _Grid.start)
+    step = 1 if seconds < 2 * LONG else 2
+    return _Grid.start + step * math.floor((now + seconds - _Grid.start) / step)
