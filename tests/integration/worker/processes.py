@@ -47,13 +47,6 @@ def state_of(pid: int) -> str:
     return text.rpartition(")")[2].split()[0]
 
 
-def catches(pid: int, number: signal.Signals) -> bool:
-    """Has the process a handler for the signal?"""
-    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
-    caught = next(row.split()[1] for row in rows if row.startswith("SigCgt:"))
-    return bool(int(caught, 16) >> (number - 1) & 1)
-
-
 def children_of(pid: int) -> list[int]:
     """Of any process."""
     found = []

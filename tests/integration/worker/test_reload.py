@@ -12,14 +12,9 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import (
-    WorkerProcess,
-    catches,
-    children_of,
-    is_alive,
-    until,
-)
+from tests.integration.worker.processes import WorkerProcess, children_of, is_alive, until
 from tidework.model.job import JobState
+from tidework.worker import process
 
 LOADED = "the application was loaded anew"
 TOLD = "SIGHUP: the application is loaded anew, for jobs that start after that"
@@ -339,7 +334,7 @@ def test_asked_during_the_first_import(
     versions.write(1, wait)
     worker = start_worker("versioned")
     until(seen.exists, "the import is under way")
-    until(lambda: catches(worker.pid, signal.SIGHUP), "the supervisor listens")
+    until(lambda: process.catches(worker.pid, signal.SIGHUP), "the supervisor listens")
 
     versions.write(2)
     worker.signal(signal.SIGHUP)

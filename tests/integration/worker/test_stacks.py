@@ -11,8 +11,9 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, catches, children_of, until
+from tests.integration.worker.processes import WorkerProcess, children_of, until
 from tests.support.process_tree import command_of
+from tidework.worker import process
 
 
 def hold(jobs: Jobs, path: Path, task: str = "hold", **params: Any) -> str:
@@ -141,7 +142,7 @@ def test_an_import_that_hangs(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     worker = start_worker("hanging")
     until((tmp_path / "hanging.py.began").exists, "the import is under way")
-    until(lambda: catches(worker.pid, signal.SIGUSR1), "the supervisor listens")
+    until(lambda: process.catches(worker.pid, signal.SIGUSR1), "the supervisor listens")
 
     (template,) = stacks(worker, 2)["template"]
 

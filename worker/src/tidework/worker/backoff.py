@@ -34,3 +34,8 @@ class Backoff:
     def reset(self) -> None:
         """It worked."""
         self.failures = 0
+
+
+def start_pause(unready: int) -> float:
+    """Seconds before another child is started, after ``unready`` in a row that never were ready."""
+    return min(30.0, 0.25 * 2.0 ** min(unready, 10))

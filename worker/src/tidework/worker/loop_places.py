@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from tidework.clock import Clock
 from tidework.worker import frames
+from tidework.worker.backoff import start_pause
 from tidework.worker.child_link import ChildLink
 from tidework.worker.dispatch import (
     AHEAD_IN_CHILD,
@@ -25,7 +26,7 @@ from tidework.worker.dispatch import (
 )
 from tidework.worker.held import HeldJob, JobSource, Mode, Verdict
 from tidework.worker.service_times import MAX_AHEAD, ServiceTimes
-from tidework.worker.solitary import LONGEST_PAUSE, SHORTEST_PAUSE, SolitaryChildren
+from tidework.worker.solitary import SolitaryChildren
 from tidework.worker.stopping import Stopping, is_over, next_look
 
 STOP_PATIENCE = 1.0
@@ -164,9 +165,8 @@ class LoopPlaces:
             self.leaving.remove(link)
         if link is self.successor:
             self.successor = None
-            pause = min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._unready)
-            self._unready = min(self._unready + 1, 10)
-            self._paused_until = self._clock.monotonic() + pause
+            self._paused_until = self._clock.monotonic() + start_pause(self._unready)
+            self._unready += 1
         if self.slot.link is None and self.successor is not None:
             self.take_over()
 

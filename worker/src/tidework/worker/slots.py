@@ -17,6 +17,7 @@ from tidework.clock import Clock
 from tidework.loop import Loop
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames, process
+from tidework.worker.backoff import start_pause
 from tidework.worker.child_link import ChildLink
 from tidework.worker.claims import Claims, Places
 from tidework.worker.dispatch import (
@@ -291,8 +292,8 @@ class SlotPool:
         if not slot.unready:
             self._nursery.fill(slot)
             return
-        delay = min(30.0, 0.25 * 2 ** min(slot.unready, 10))
-        asyncio.get_running_loop().call_later(delay, self._nursery.fill, slot)
+        pause = start_pause(slot.unready)
+        asyncio.get_running_loop().call_later(pause, self._nursery.fill, slot)
 
     def _retire_spent(self, link: ChildLink) -> None:
         """A solitary child ends with its job, also if that was taken back."""

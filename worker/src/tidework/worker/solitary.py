@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from tidework.clock import Clock
+from tidework.worker.backoff import start_pause
 from tidework.worker.child_link import ChildLink
 from tidework.worker.dispatch import Turns
 from tidework.worker.held import HeldJob, JobSource, Mode
@@ -20,9 +21,6 @@ MOST = 32
 """Solitary children of a worker at once; each is a process."""
 CHILD_BYTES = 16 << 20
 """What one may need besides what it shares with others, before its job has asked for anything."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
-"""Seconds until the next one is ordered after one that ended before it was ready, doubled for each
-in a row."""
 
 
 def most_solitary(async_slots: int) -> int:
@@ -100,8 +98,8 @@ class SolitaryChildren:
             self._unready = 0
             return
         # Another would hardly fare better at once.
-        pause = min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._unready)
-        self._unready = min(self._unready + 1, 10)
+        pause = start_pause(self._unready)
+        self._unready += 1
         self._paused_until = self._clock.monotonic() + pause
         asyncio.get_running_loop().call_later(pause, self._run)
 
