@@ -11,9 +11,10 @@ from pydantic import BaseModel
 
 from tidework import JobState, Tidework
 from tidework.broker.memory import MemoryBroker
-from tidework.errors import ConfigurationError, ParamsError
+from tidework.errors import ConfigurationError, EnvelopeError, ParamsError
 from tidework.model.identity import QueueName
 from tidework.model.job import decode_job
+from tidework.model.unique import Unique, UniqueUntil
 from tidework.settings import Settings
 
 
@@ -248,3 +249,9 @@ def test_the_sync_twins_need_no_event_loop() -> None:
     assert app.client.queue_length_sync("default") == 3
     assert handle.cancel_sync() == "cancelled"
     assert app.client.jobs_sync("default", JobState.CANCELLED).ids == (handle.id,)
+
+
+@pytest.mark.parametrize("ttl", ["5m", True])
+def test_a_ttl_of_a_unique_key_that_is_no_number_is_told(ttl: object) -> None:
+    with pytest.raises(EnvelopeError, match=r"unique\.ttl: .* is no number of seconds"):
+        Unique("k", UniqueUntil.TTL, ttl)  # type: ignore[arg-type]

@@ -60,6 +60,10 @@ class Unique:
             raise EnvelopeError(
                 f"has to be 1 to {MAX_KEY_LENGTH} printable characters", field="unique.key"
             )
+        if self.ttl is not None and (
+            isinstance(self.ttl, bool) or not isinstance(self.ttl, int | float)
+        ):
+            raise EnvelopeError(f"{self.ttl!r} is no number of seconds", field="unique.ttl")
         if (self.ttl is None) == (self.until is UniqueUntil.TTL):
             raise EnvelopeError(
                 "is given with until=ttl and only then, in seconds", field="unique.ttl"
@@ -98,9 +102,7 @@ def parse_unique(found: object) -> Unique | None:
     key, ttl = found.get("key"), found.get("ttl")
     if not isinstance(key, str):
         raise EnvelopeError("is needed, as a string", field="unique.key")
-    if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, (int, float))):
-        raise EnvelopeError(f"{ttl!r} is no number of seconds", field="unique.ttl")
-    if isinstance(ttl, int):
+    if isinstance(ttl, int) and not isinstance(ttl, bool):
         ttl = float(max(-1, min(ttl, 1 << 62)))
     return Unique(
         key,
