@@ -54,6 +54,7 @@ BATCH = 100
 """How many jobs one script promotes, reaps or prunes at most."""
 
 _MS = timedelta(milliseconds=1)
+_DIGITS = tuple(b"%d" % digit for digit in range(10))
 _DEADLY = frozenset({OutcomeKind.BURY, OutcomeKind.LOSS})
 _IN_WORDS = frozenset({OutcomeKind.RELEASE, OutcomeKind.CANCELLED})
 """Their detail is the cause, which goes into the history."""
@@ -81,7 +82,7 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
             body = stored_body(job.task, job.id, job.encode())
             due = "" if job.available_at is None else due_ms(job)
             unique = "" if job.unique is None else unique_spec(job)
-            rest += (job.id, body, job.priority, due, unique)
+            rest += (job.id, body, _DIGITS[job.priority], due, unique)
         reply = await self._write("enqueue", queue, rest)
         if reply[0] == b"conflict":
             raise UniqueConflictError(reply[1].decode(), reply[2].decode(), str(queue))

@@ -24,7 +24,7 @@ from redis.exceptions import RedisError
 
 from tidework.broker.blocking_wire import BlockingConnections
 from tidework.broker.credentials import login_options
-from tidework.broker.packing import Command, Words
+from tidework.broker.packing import Command, Packer, Words, hiredis
 from tidework.broker.wire import Connections
 from tidework.model.redis_url import Login, Place, RedisUrl
 
@@ -261,7 +261,8 @@ class BlockingSide:
         return _BlockingServer(options)
 
     def options(self, url: RedisUrl) -> dict[str, Any]:
-        return _given(url, parse_blocking_url)
+        options = _given(url, parse_blocking_url)
+        return options if hiredis is None else options | {"command_packer": Packer()}
 
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return _Mutex()
