@@ -24,7 +24,7 @@ class InterruptedHere(BaseException):
 def main(url: str, namespace: str, wanted: int, way: str) -> None:
     """Enqueue until there were so many interruptions; then be sure that all is in order."""
     if way == "plain":
-        blocking_wire.hiredis = None
+        vars(blocking_wire)["hiredis"] = None
     assert (packing.hiredis is not None) == (way in ("hiredis", "plain"))
     app = Tidework("shop", settings=Settings(redis_url=url, namespace=namespace))
 
@@ -61,7 +61,7 @@ def main(url: str, namespace: str, wanted: int, way: str) -> None:
             jobs.append(one)
         except InterruptedHere:
             pass
-        except Exception as error:  # noqa: BLE001 - told at the end
+        except Exception as error:
             inside = False
             others[repr(error)] = others.get(repr(error), 0) + 1
     signal.setitimer(signal.ITIMER_REAL, 0)

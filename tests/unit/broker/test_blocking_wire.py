@@ -117,11 +117,14 @@ def test_a_connection_that_the_server_closed_is_replaced_before_it_is_used() -> 
 
 def wait_until_disturbed(found: BlockingConnections) -> None:
     """Until what the server did has arrived at the connection that is idle."""
-    (idle,) = found._idle
+    assert found._idle.qsize() == 1
+    idle = found._idle.get()
+    assert idle is not None
     deadline = time.monotonic() + 20
     while idle.is_usable():
         assert time.monotonic() < deadline
         time.sleep(0.001)
+    found._idle.put(idle)
 
 
 def test_one_connection_serves_one_request_after_the_other() -> None:
@@ -154,4 +157,4 @@ def test_after_the_end_a_connection_ends_with_its_use() -> None:
 
         assert used.send([("GET", "a")]) == [b"OK"]
         found.give_back(used)
-        assert not found._idle
+        assert found._idle.empty()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.support.interruption import interrupted_at
 from tests.unit.sdk.long_jobs import (
     Bench,
     bench,
@@ -158,6 +160,28 @@ def test_the_end_waits_for_what_a_thread_is_about_to_send() -> None:
     job.end()
 
     assert story == ['[1,null,""]', '[2,null,""]']
+
+
+def test_a_soft_timeout_at_any_step_lets_the_next_job_speak() -> None:
+    step = 0
+    while True:
+        step += 1
+        job = current.RunningJob(_describe_nothing, lambda *_said: True, lambda *_later: None)
+        interrupted = interrupted_at(
+            step, partial(job.note_progress, 1, None, ""), within="model/current.py"
+        )
+        story: list[str] = []
+
+        def say(progress: bytes, _positions: bytes, _last: bool, heard: list[str] = story) -> bool:
+            heard.append(progress.decode())
+            return True
+
+        after = current.RunningJob(_describe_nothing, say, lambda *_later: None)
+        after.note_progress(2, None, "")
+        assert story == ['[2,null,""]']
+        if not interrupted:
+            break
+    assert step > 5
 
 
 def _describe_nothing(_running: current.RunningJob) -> current.CurrentJob:

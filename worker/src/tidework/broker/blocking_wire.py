@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+import time
+import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, cast
 
@@ -27,10 +29,14 @@ from tidework.broker.silence import Silence
 
 _READ_BYTES = 65_536
 _NOTHING_YET = object()
+_LOOK_AGAIN_S = 0.1
+"""A connection that was lost wakes nobody who waits for one."""
 
 
 class BlockingConnection(Protocol):
-    """One connection, used by one thread at a time."""
+    """One connection, used by one thread at a time. ``made``: by redis-py."""
+
+    made: AbstractConnection
 
     def is_usable(self) -> bool:
         """Is it open, and free of replies to somebody else?"""
@@ -38,24 +44,21 @@ class BlockingConnection(Protocol):
     def send(self, commands: Sequence[Command]) -> list[Any]:
         """Replies in order, an error reply in its place. Raises RedisError and OSError."""
 
-    def end(self) -> None:
-        """Close it."""
-
 
 class _Plain:
     """redis-py reads and writes."""
 
     def __init__(self, connection: AbstractConnection) -> None:
-        self._connection = connection
+        self.made = connection
 
     def is_usable(self) -> bool:
         try:
-            return not self._connection.can_read()
+            return not self.made.can_read()
         except (RedisError, OSError):
             return False
 
     def send(self, commands: Sequence[Command]) -> list[Any]:
-        connection = self._connection
+        connection = self.made
         packed = connection.pack_commands(map(words_of, commands))  # type: ignore[no-untyped-call]
         connection.send_packed_command(packed)  # type: ignore[no-untyped-call]
         replies: list[Any] = []
@@ -66,15 +69,12 @@ class _Plain:
                 replies.append(error)
         return replies
 
-    def end(self) -> None:
-        self._connection.disconnect()  # type: ignore[no-untyped-call]
-
 
 class _Wire:
     """We write and read, over the socket of a connection that redis-py has made."""
 
     def __init__(self, connection: AbstractConnection) -> None:
-        self._connection = connection
+        self.made = connection
         self._socket = cast("socket.socket", connection._sock)  # noqa: SLF001 - no other way to it
         self._silence = Silence(self._socket)
         self._buffer = bytearray(_READ_BYTES)
@@ -107,12 +107,13 @@ class _Wire:
             raise RedisTimeoutError("no reply in time") from error
         return replies
 
-    def end(self) -> None:
-        self._connection.disconnect()  # type: ignore[no-untyped-call]
-
 
 class BlockingConnections:
     """A bounded number of connections to one place, made when needed, by each process its own.
+
+    A signal handler may raise between any two steps. So nothing is counted: connections that are
+    open are known by weak references, and one that such an exception has lost is closed, and
+    makes room, with the last reference to it.
 
     options: redis-py's, with ``max_connections`` and seconds to wait for one as ``timeout``
     """
@@ -129,62 +130,90 @@ class BlockingConnections:
         self._begin()
 
     def _begin(self) -> None:
-        # Both are changed by threads at once, in single steps of the interpreter.
-        self._idle: list[BlockingConnection] = []
-        self._places: SimpleQueue[None] = SimpleQueue()
-        for _ in range(self._most):
-            self._places.put(None)
+        # C alone, and safe within itself: a handler may use the connections as well.
+        self._lock = threading.RLock()
+        self._open: set[weakref.ref[AbstractConnection]] = set()
+        self._idle: SimpleQueue[BlockingConnection | None] = SimpleQueue()
         self._closed = False
         self._pid = os.getpid()
 
     def take(self) -> BlockingConnection:
         """One that is free, or a new one. Raises RedisError and OSError."""
         if self._pid != os.getpid():
-            self._begin()  # a fork's child closes the sockets of its parent and tells nobody
-        try:
-            self._places.get(timeout=self._wait_s)
-        except Empty:
-            raise RedisConnectionError("no connection is free") from None
-        try:
-            while self._idle:
-                with suppress(IndexError):  # another thread may be faster
-                    found = self._idle.pop()
-                    if found.is_usable():
-                        return found
-                    found.end()
-            return self._connect()
-        except BaseException:
-            self._places.put(None)
-            raise
+            self.forget()
+        wait, until = 0.0, 0.0
+        while True:
+            found = self._next_idle(wait)
+            if found is not None:
+                if found.is_usable():
+                    return found
+                self.give_up(found)
+            elif (made := self._make()) is not None:
+                return self._connect(made)
+            else:
+                now = time.monotonic()
+                until = until or now + self._wait_s
+                if now >= until:
+                    raise RedisConnectionError("no connection is free")
+                wait = min(until - now, _LOOK_AGAIN_S)
 
-    def _connect(self) -> BlockingConnection:
-        made = self._maker.connection_class(**self._maker.connection_kwargs)
+    def _next_idle(self, wait: float) -> BlockingConnection | None:
         try:
-            made.connect()
+            return self._idle.get(wait > 0, wait)
+        except Empty:
+            return None
+
+    def _make(self) -> AbstractConnection | None:
+        """One that is not connected yet; None if there are as many as there may be."""
+        with self._lock:
+            if len(self._open) >= self._most:
+                return None
+            made: AbstractConnection = self._maker.connection_class(**self._maker.connection_kwargs)
+            self._open.add(weakref.ref(made, self._open.discard))
+            return made
+
+    def _connect(self, made: AbstractConnection) -> BlockingConnection:
+        try:
+            made.connect()  # type: ignore[no-untyped-call]
+            return _Plain(made) if hiredis is None else _Wire(made)
         except BaseException:
-            made.disconnect()
+            self._end(made)
             raise
-        return _Plain(made) if hiredis is None else _Wire(made)
 
     def give_back(self, connection: BlockingConnection) -> None:
         """Somebody else may have it."""
-        self._idle.append(connection)
-        self._places.put(None)
+        self._idle.put(connection)
         if self._closed:
             self.end_idle()
 
     def give_up(self, connection: BlockingConnection) -> None:
         """It is of no use any more: replies may be on their way that nobody reads."""
-        connection.end()
-        self._places.put(None)
+        self._end(connection.made)
+
+    def _end(self, made: AbstractConnection) -> None:
+        was_full = len(self._open) >= self._most
+        try:
+            made.disconnect()  # type: ignore[no-untyped-call]
+        finally:
+            self._open.discard(weakref.ref(made))
+            if was_full:
+                self._idle.put(None)  # whoever waits makes one
 
     def end_idle(self) -> None:
         """Close those that nobody uses."""
-        while self._idle:
-            with suppress(IndexError):  # another thread may be faster
-                self._idle.pop().end()
+        for _ in range(self._idle.qsize()):
+            found = self._next_idle(0)  # another thread may be faster
+            if found is not None:
+                self.give_up(found)
 
     def end_all(self) -> None:
         """Close all; what another thread uses right now ends with its call."""
         self._closed = True
         self.end_idle()
+
+    def forget(self) -> None:
+        """After a fork: close the child's copies of its parent's sockets, and tell nobody."""
+        of_parent = [found for known in list(self._open) if (found := known()) is not None]
+        self._begin()
+        for made in of_parent:
+            made.disconnect()  # type: ignore[no-untyped-call]

@@ -7,6 +7,7 @@ wrong. It never sends a request of ours.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from tidework.broker.servers import Side
@@ -78,27 +79,28 @@ class Inquiry:
 
     def __init__(self, side: Side, act: Callable[[], Awaitable[None]]) -> None:
         self._act = act
-        self._lock = side.lock()
+        self._turns = side.turns()
         self._ended = 0
         self._failure: BrokerError | None = None
 
     async def ask(self, is_answered: Callable[[], bool]) -> None:
         """Return when it is answered. Raises what ``act`` raises."""
-        ended = self._ended
-        async with self._lock:
-            if is_answered():
-                return
-            if self._ended != ended and self._failure is not None:
-                # Were each of many to ask servers that stand still, the last would wait for long.
-                raise self._failure
-            self._failure = None
-            try:
-                await self._act()
-            except BrokerError as error:
-                self._failure = error
-                raise
-            finally:
-                self._ended += 1
+        await self._turns.take(partial(self._ask, self._ended, is_answered))
+
+    async def _ask(self, ended: int, is_answered: Callable[[], bool]) -> None:
+        if is_answered():
+            return
+        if self._ended != ended and self._failure is not None:
+            # Were each of many to ask servers that stand still, the last would wait for long.
+            raise self._failure
+        self._failure = None
+        try:
+            await self._act()
+        except BrokerError as error:
+            self._failure = error
+            raise
+        finally:
+            self._ended += 1
 
 
 def rotated(places: Sequence[Place]) -> list[Place]:

@@ -15,8 +15,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from redis.asyncio.connection import parse_url as parse_async_url
 from redis.connection import parse_url as parse_blocking_url
@@ -77,6 +76,13 @@ async def ask(server: Server, words: Words) -> Any:
     return reply
 
 
+class Turns(Protocol):
+    """One act at a time."""
+
+    async def take(self, act: Callable[[], Awaitable[T]]) -> T:
+        """Do it when all those before are done."""
+
+
 class Side(Protocol):
     """What differs between programs with an event loop and those without."""
 
@@ -86,8 +92,8 @@ class Side(Protocol):
     def options(self, url: RedisUrl) -> dict[str, Any]:
         """Of redis-py, for every server of ``url``."""
 
-    def lock(self) -> AbstractAsyncContextManager[Any]:
-        """Mutual exclusion of the program's users of a transport."""
+    def turns(self) -> Turns:
+        """For the program's users of a transport."""
 
     async def together(self, acts: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
         """Do all of them, at once if possible. None may raise."""
@@ -192,6 +198,15 @@ class _AsyncServer:
         await self._connections.end_all()
 
 
+class _AsyncTurns:
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def take(self, act: Callable[[], Awaitable[T]]) -> T:
+        async with self._lock:
+            return await act()
+
+
 class AsyncSide:
     """For programs with an event loop."""
 
@@ -201,8 +216,8 @@ class AsyncSide:
     def options(self, url: RedisUrl) -> dict[str, Any]:
         return _given(url, parse_async_url)
 
-    def lock(self) -> AbstractAsyncContextManager[Any]:
-        return asyncio.Lock()
+    def turns(self) -> Turns:
+        return _AsyncTurns()
 
     async def together(self, acts: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
         if len(acts) == 1:
@@ -242,16 +257,16 @@ class _BlockingServer:
         self._connections.end_all()
 
 
-class _Mutex:
+class _BlockingTurns:
+    """The lock's own ``with`` leaves no step in which a signal handler that raises would leave it
+    taken; a handler that asks itself in the midst of it does not wait for what it interrupted."""
+
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
-    async def __aenter__(self) -> Self:
-        self._lock.acquire()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
+    async def take(self, act: Callable[[], Awaitable[T]]) -> T:
+        with self._lock:
+            return await act()
 
 
 class BlockingSide:
@@ -264,8 +279,8 @@ class BlockingSide:
         options = _given(url, parse_blocking_url)
         return options if hiredis is None else options | {"command_packer": Packer()}
 
-    def lock(self) -> AbstractAsyncContextManager[Any]:
-        return _Mutex()
+    def turns(self) -> Turns:
+        return _BlockingTurns()
 
     async def together(self, acts: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
         return [await act() for act in acts]

@@ -15,6 +15,8 @@ from tidework.model.progress import Key, Number, positions_text, progress_text
 
 SAID_EVERY_S = 0.5
 """What a job says of itself leaves its process no more often."""
+LONGEST_SENDING_S = 1.0
+"""How long the last word waits for what a thread sends."""
 
 Say = Callable[[bytes, bytes, bool], bool]
 """Takes texts of progress and positions (b'' = nothing new) to the worker, and never waits. False
@@ -149,24 +151,28 @@ class RunningJob:
 
     def _say_all(self, *, last: bool) -> bool:
         # Whoever has taken what there is to say has sent it before the last word is said. Nobody
-        # waits for another else: the job may have forked while the lock was held.
-        locked = (
-            self._sending.acquire(timeout=1.0) if last else self._sending.acquire(blocking=False)
-        )
-        if not locked and not last:
-            return False
-        try:
-            said, moved = self._progress, self._moved
-            self._progress, self._moved = None, False
-            progress = b"" if said is None else progress_text(*said)
-            positions = positions_text(self.positions or {}) if moved else b""
-            if (not progress and not positions) or self._say(progress, positions, last):
-                return True
-            self._put_back(said, moved=moved)
-            return False
-        finally:
-            if locked:
-                self._sending.release()
+        # waits for another else: the job may have forked while the lock was held, or this may be a
+        # signal handler in the midst of it.
+        until = time.monotonic() + LONGEST_SENDING_S
+        while self._sending.locked():
+            if not last:
+                return False
+            if time.monotonic() > until:
+                return self._say_what_there_is(last=True)
+            time.sleep(0.005)
+        # Its own `with`: a soft timeout is raised between any other two steps.
+        with self._sending:
+            return self._say_what_there_is(last=last)
+
+    def _say_what_there_is(self, *, last: bool) -> bool:
+        said, moved = self._progress, self._moved
+        self._progress, self._moved = None, False
+        progress = b"" if said is None else progress_text(*said)
+        positions = positions_text(self.positions or {}) if moved else b""
+        if (not progress and not positions) or self._say(progress, positions, last):
+            return True
+        self._put_back(said, moved=moved)
+        return False
 
     def _put_back(self, said: tuple[Number, Number | None, str] | None, *, moved: bool) -> None:
         """For the next time; a thread of the job may have said more meanwhile."""

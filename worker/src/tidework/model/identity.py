@@ -63,34 +63,43 @@ class QueueName(_Parts):
 
 
 class _IdSource:
-    """Time-ordered ids: 48 bits of milliseconds, then 80 random bits that count up within one."""
+    """Time-ordered ids: 48 bits of milliseconds, then 80 random bits that count up within one.
+
+    A signal handler may raise between any two steps, or take an id itself: where we stand is one
+    value, replaced at once, if nobody else replaced it meanwhile.
+    """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
         """Forget the past: a forked child must not count on where its parent stood."""
-        self._lock = threading.Lock()
-        self._last_ms = 0
-        self._tail = 0
-        self._head = ""
+        self._lock = threading.RLock()
+        self._last = (0, 0, "")
 
     def take(self) -> str:
         with self._lock:
-            ms = time.time_ns() // 1_000_000
-            if ms > self._last_ms:
-                self._last_ms = ms
-                self._tail = int.from_bytes(os.urandom(10), "big") >> 1
-                self._head = self._all_but_two()
-            else:
-                self._tail += 1
-                if not self._tail & 1023:
-                    self._head = self._all_but_two()
-            return self._head + _PAIRS[self._tail & 1023]
+            while True:
+                before = self._last
+                ms, tail, head = before
+                now = time.time_ns() // 1_000_000
+                if now > ms:
+                    tail = int.from_bytes(os.urandom(10), "big") >> 1
+                    head = _all_but_two(now, tail)
+                    last = (now, tail, head)
+                else:
+                    tail += 1
+                    if not tail & 1023:
+                        head = _all_but_two(ms, tail)
+                    last = (ms, tail, head)
+                if self._last is before:
+                    self._last = last
+                    return head + _PAIRS[tail & 1023]
 
-    def _all_but_two(self) -> str:
-        value = self._last_ms << 70 | self._tail >> 10
-        return "".join([_PAIRS[value >> shift & 1023] for shift in range(110, -1, -10)])
+
+def _all_but_two(ms: int, tail: int) -> str:
+    value = ms << 70 | tail >> 10
+    return "".join([_PAIRS[value >> shift & 1023] for shift in range(110, -1, -10)])
 
 
 _ids = _IdSource()
