@@ -54,6 +54,9 @@ class FakeServer:
     async def close(self) -> None:
         self.is_closed = True
 
+    def abandon(self) -> None:
+        self.is_closed = True
+
 
 class _Raised:
     """The reply does not come; the error is raised instead."""

@@ -2,14 +2,13 @@
 
 A method and its ``_sync`` twin run the same code; the twin drives it over a blocking connection,
 so it works in any program, with or without an event loop of its own (not inside a running one).
-Connections are made at the first call, hence by each process for itself.
+Connections are made at the first call, by each process for itself, and end with the event loop or
+the process that they belong to.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 
 from tidework.broker.broker import Producer, PurgeAnswer, ReplayAnswer
 from tidework.broker.bulk import purge_all, replay_all
-from tidework.broker.redis import connect, connect_blocking
+from tidework.broker.per_loop import Brokers
 from tidework.broker.transport import drive
 from tidework.errors import (
     JobCancelledError,
@@ -54,9 +53,7 @@ class Client:
     def __init__(self, settings: Settings | None = None, *, broker: Producer | None = None) -> None:
         self._settings = settings
         self._given = broker
-        self._lock = threading.Lock()
-        self._by_loop: dict[tuple[int, int], Producer] = {}
-        self._blocking: tuple[int, Producer] | None = None
+        self._brokers = Brokers(lambda: self.settings.redis_url)
         self._queues: dict[str, QueueName] = {}
 
     @property
@@ -76,27 +73,10 @@ class Client:
         return found
 
     def _broker(self) -> Producer:
-        if self._given is not None:
-            return self._given
-        # A connection belongs to one process and one event loop.
-        place = (os.getpid(), id(asyncio.get_running_loop()))
-        found = self._by_loop.get(place)
-        if found is None:
-            found = self._by_loop[place] = connect(self.settings.redis_url)
-        return found
+        return self._given or self._brokers.of_loop()
 
     def _blocking_broker(self) -> Producer:
-        if self._given is not None:
-            return self._given
-        found = self._blocking
-        if found is not None and found[0] == os.getpid():
-            return found[1]
-        with self._lock:
-            found = self._blocking
-            if found is None or found[0] != os.getpid():
-                found = (os.getpid(), connect_blocking(self.settings.redis_url))
-                self._blocking = found
-            return found[1]
+        return self._given or self._brokers.blocking()
 
     def broker(self) -> Producer:
         """What serves the running event loop."""
@@ -259,17 +239,12 @@ class Client:
         return drive(self._blocking_broker().resume(self.queue(queue)))
 
     async def close(self) -> None:
-        """Give back this event loop's connections."""
-        found = self._by_loop.pop((os.getpid(), id(asyncio.get_running_loop())), None)
-        if found is not None:
-            await found.close()
+        """Give back this event loop's connections. A loop that is shut down does so itself."""
+        await self._brokers.close_of_loop()
 
     def close_sync(self) -> None:
         """Give back the blocking connections."""
-        with self._lock:
-            found, self._blocking = self._blocking, None
-        if found is not None and found[0] == os.getpid():
-            drive(found[1].close())
+        self._brokers.close_blocking()
 
 
 _Sleep = Callable[[float], Coroutine[Any, Any, None]]

@@ -140,7 +140,7 @@ class BlockingConnections:
     def take(self) -> BlockingConnection:
         """One that is free, or a new one. Raises RedisError and OSError."""
         if self._pid != os.getpid():
-            self.forget()
+            self.abandon()
         wait, until = 0.0, 0.0
         while True:
             found = self._next_idle(wait)
@@ -211,7 +211,7 @@ class BlockingConnections:
         self._closed = True
         self.end_idle()
 
-    def forget(self) -> None:
+    def abandon(self) -> None:
         """After a fork: close the child's copies of its parent's sockets, and tell nobody."""
         of_parent = [found for known in list(self._open) if (found := known()) is not None]
         self._begin()

@@ -83,6 +83,9 @@ class ClusterRoute:
     async def close(self) -> None:
         self._is_current = False
 
+    def abandon(self) -> None:
+        self._is_current = False
+
     async def _ask(self) -> None:
         heard: dict[Place, Exception | str] = {}
         # Whoever gave trouble may stand still. The URL's servers come last, they may be gone.

@@ -167,6 +167,12 @@ class Delivery:
         await self._keep(())
         await self._route.close()
 
+    def abandon(self) -> None:
+        """As ``close``, without the event loop or the process that they belong to."""
+        for servers in (self._servers, *self._patient.values()):
+            servers.abandon()
+        self._route.abandon()
+
     async def _keep(self, places: Sequence[Place]) -> None:
         for servers in (self._servers, *self._patient.values()):
             await servers.keep(places)

@@ -45,6 +45,9 @@ class Route(Protocol):
     async def close(self) -> None:
         """Forget what was found out."""
 
+    def abandon(self) -> None:
+        """As ``close``, without the event loop or the process that connections belong to."""
+
 
 class SingleRoute:
     """One server has every key."""
@@ -69,6 +72,9 @@ class SingleRoute:
 
     async def close(self) -> None:
         """Nothing was found out."""
+
+    def abandon(self) -> None:
+        """Nor is there any connection."""
 
 
 class Inquiry:

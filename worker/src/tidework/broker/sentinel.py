@@ -62,6 +62,10 @@ class SentinelRoute:
         self._primary = None
         await self._sentinels.close()
 
+    def abandon(self) -> None:
+        self._primary = None
+        self._sentinels.abandon()
+
     async def _ask(self) -> None:
         heard: dict[Place, Exception | str] = {}
         words = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._url.service)

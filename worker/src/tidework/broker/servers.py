@@ -64,6 +64,9 @@ class Server(Protocol):
     async def close(self) -> None:
         """End all connections."""
 
+    def abandon(self) -> None:
+        """As ``close``, without the event loop or the process that they belong to."""
+
 
 async def ask(server: Server, words: Words) -> Any:
     """The raw reply to one command. Raises RedisError and OSError."""
@@ -162,6 +165,11 @@ class Servers:
         """Close all connections."""
         await self.keep(())
 
+    def abandon(self) -> None:
+        """As ``close``, without the event loop or the process that they belong to."""
+        while self.opened:
+            self.opened.popitem()[1].abandon()
+
 
 def _in_form(parsers: Any, words: Words, reply: Any) -> Any:
     parser = parsers.get(words[0])
@@ -196,6 +204,10 @@ class _AsyncServer:
     async def close(self) -> None:
         self.facts = None
         await self._connections.end_all()
+
+    def abandon(self) -> None:
+        self.facts = None
+        self._connections.abandon()
 
 
 class _AsyncTurns:
@@ -255,6 +267,10 @@ class _BlockingServer:
     async def close(self) -> None:
         self.facts = None
         self._connections.end_all()
+
+    def abandon(self) -> None:
+        self.facts = None
+        self._connections.abandon()
 
 
 class _BlockingTurns:

@@ -138,6 +138,10 @@ class _Transport:
     async def close(self) -> None:
         await self._delivery.close()
 
+    def abandon(self) -> None:
+        """As ``close``, when their event loop has ended, or after a fork in the child."""
+        self._delivery.abandon()
+
 
 class AsyncTransport(_Transport):
     """For programs with an event loop.

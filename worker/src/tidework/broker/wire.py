@@ -20,6 +20,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import InvalidResponse, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from tidework.broker.abandoned import abandon_transport
 from tidework.broker.packing import Command, hiredis, pack, words_of
 from tidework.broker.silence import Silence
 
@@ -37,6 +38,9 @@ class Connection(Protocol):
 
     async def end(self, *, at_once: bool) -> None:
         """Close it; ``at_once``: without waiting for it to be closed."""
+
+    def abandon(self) -> None:
+        """Close it without its event loop."""
 
 
 class _Plain:
@@ -63,6 +67,9 @@ class _Plain:
 
     async def end(self, *, at_once: bool) -> None:
         await self._connection.disconnect(nowait=at_once)
+
+    def abandon(self) -> None:
+        _abandon(self._connection)
 
 
 class _Wire(asyncio.Protocol):
@@ -108,6 +115,10 @@ class _Wire(asyncio.Protocol):
         self._open = False
         await self._connection.disconnect(nowait=at_once)
 
+    def abandon(self) -> None:
+        self._open, self._answer = False, None
+        _abandon(self._connection)
+
     def data_received(self, data: bytes) -> None:
         """Of asyncio.Protocol."""
         self._reader.feed(data)
@@ -148,6 +159,13 @@ class _Wire(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Of asyncio.Protocol."""
+
+
+def _abandon(connection: AbstractConnection) -> None:
+    writer = connection._writer  # noqa: SLF001 - no other way to it
+    connection._writer = connection._reader = None  # noqa: SLF001 - else it would be closed again
+    if writer is not None:
+        abandon_transport(writer.transport)
 
 
 def _silence_of(connection: AbstractConnection) -> Silence:
@@ -232,3 +250,9 @@ class Connections:
         self._idle = []
         for connection in list(self._all):
             await self._drop(connection, at_once=False)
+
+    def abandon(self) -> None:
+        """Close all without their event loop, and tell nobody."""
+        of_loop, self._all, self._idle = self._all, set(), []
+        for connection in of_loop:
+            connection.abandon()
