@@ -155,7 +155,7 @@ def test_whoever_reads_a_job_later_can_read_it_or_says_why_not(raw: bytes) -> No
 def run(found: AcceptedDocument) -> Any:
     """What the task returned, None if the job did not come so far; nothing is raised."""
     claimed = ClaimedJob(found.job.id, "w:1", 1, 1, 0, 0, found.body)
-    admitted = admit(claimed, SPECS, now=lambda: NOW, hard_timeout=60, unknown_grace=ENDLESS)
+    admitted = admit(claimed, SPECS, hard_timeout=60, unknown_grace=ENDLESS)
     if not isinstance(admitted, Admission):
         return told(admitted)
     frame = JobFrame(1, False, 0, 1, admitted.max_attempts, admitted.timeout, found.body)

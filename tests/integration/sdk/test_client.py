@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -231,3 +232,30 @@ def test_unix_sockets(tmp_path: Path, server_of) -> None:  # type: ignore[no-unt
     socket = tmp_path / "valkey.sock"
     server_of("--unixsocket", str(socket))
     assert client_at(f"unix://{socket}").stats_sync("q").unfinished == 0
+
+
+@pytest.mark.parametrize("off", [-3600.0, 3600.0], ids=["behind", "ahead"])
+async def test_a_delay_does_not_count_from_the_clock_of_its_producer(
+    app: Tidework, monkeypatch: pytest.MonkeyPatch, off: float
+) -> None:
+    @app.task
+    def work() -> None: ...
+
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + off)
+    handle = await work.options(delay=60).enqueue()
+    monkeypatch.undo()
+
+    found = await handle.get()
+    assert found.state is JobState.SCHEDULED
+    assert found.available_at is not None
+    assert 0 < found.available_at.timestamp() - time.time() <= 60
+
+
+@pytest.mark.parametrize("delay", [1e15, -1e15])
+def test_a_delay_beyond_all_times_is_refused(app: Tidework, delay: float) -> None:
+    @app.task
+    def work() -> None: ...
+
+    with pytest.raises((EnvelopeError, ConfigurationError), match="delay"):
+        work.options(delay=delay).enqueue_sync()

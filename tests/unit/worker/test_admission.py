@@ -12,7 +12,7 @@ from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.retry import RetryPolicy
 from tidework.model.task import TaskSpec
-from tidework.worker.admission import Admission, admit
+from tidework.worker.admission import Admission, admit, waited_for_another
 
 NOW = 1_000_000.0
 SPECS = {
@@ -26,12 +26,12 @@ def claimed(releases: int = 0, body: bytes | None = None, **envelope: Any) -> Cl
     return ClaimedJob("j", "token", 1, 1, 0, releases, raw if body is None else body)
 
 
-def judge(job: ClaimedJob, now: float = NOW) -> Admission | Outcome:
-    return admit(job, SPECS, now=lambda: now, hard_timeout=600, unknown_grace=60)
+def judge(job: ClaimedJob, grace: float = 60) -> Admission | Outcome:
+    return admit(job, SPECS, hard_timeout=600, unknown_grace=grace)
 
 
-def outcome(job: ClaimedJob, now: float = NOW) -> Outcome:
-    found = judge(job, now)
+def outcome(job: ClaimedJob, grace: float = 60) -> Outcome:
+    found = judge(job, grace)
     assert isinstance(found, Outcome)
     return found
 
@@ -60,14 +60,14 @@ def test_the_smallest_timeout_and_the_nearest_attempts_count(
     ("releases", "delay"), [(0, 1), (1, 2), (3, 8), (5, 32), (6, 60), (20, 60), (5000, 60)]
 )
 def test_an_unknown_task_waits_longer_each_time(releases: int, delay: int) -> None:
-    found = outcome(claimed(releases, task="missing"))
+    found = outcome(claimed(releases, task="missing"), grace=float("inf"))
 
     reason = "unknown task 'missing'; this application has: plain, quick"
     assert found == Outcome.release(timedelta(seconds=delay), reason)
 
 
 def test_an_unknown_task_is_buried_after_its_grace_with_what_is_known() -> None:
-    found = outcome(claimed(task="missing"), now=NOW + 61)
+    found = outcome(claimed(6, task="missing"))
 
     error = JobError.decode(found.detail)
     assert found.kind is OutcomeKind.BURY
@@ -77,8 +77,19 @@ def test_an_unknown_task_is_buried_after_its_grace_with_what_is_known() -> None:
     assert "tidework" in error.message
 
 
-def test_the_grace_begins_when_the_job_becomes_available() -> None:
-    found = outcome(claimed(task="missing", available_at=NOW + 3600), now=NOW + 3630)
+def test_the_grace_is_what_its_releases_make_it_wait() -> None:
+    waits, releases = 0.0, 0
+    while (found := outcome(claimed(releases, task="missing"), 600)).kind is OutcomeKind.RELEASE:
+        assert waits == waited_for_another(releases)
+        waits += found.delay.total_seconds()
+        releases += 1
+
+    assert (waits, releases) == (603, 15)
+
+
+@pytest.mark.parametrize("created_at", [0, NOW - 86_400, NOW + 86_400, 1e11])
+def test_the_clock_of_the_producer_takes_nothing_from_the_grace(created_at: float) -> None:
+    found = outcome(claimed(task="missing", created_at=created_at, available_at=created_at))
 
     assert found.kind is OutcomeKind.RELEASE
 
@@ -86,7 +97,7 @@ def test_the_grace_begins_when_the_job_becomes_available() -> None:
 def test_a_newer_envelope_is_left_to_a_newer_worker() -> None:
     assert outcome(claimed(task="plain", v=2)).kind is OutcomeKind.RELEASE
 
-    late = outcome(claimed(task="plain", v=2), now=NOW + 61)
+    late = outcome(claimed(6, task="plain", v=2))
     assert late.kind is OutcomeKind.BURY
     assert "version 2" in JobError.decode(late.detail).message
 

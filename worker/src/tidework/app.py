@@ -207,7 +207,8 @@ class Task(Generic[P, R]):
     ) -> Enqueuer[P, R]:
         """The task with options for one enqueue.
 
-        delay: seconds from now; at: aware moment (not both); priority: 0 to 9;
+        delay: seconds from when the queue takes it, by Redis' clock; at: aware moment (not both);
+        priority: 0 to 9;
         job_id: your own id, which makes the enqueue idempotent;
         unique: a key that at most one unfinished job of the queue holds, or a Unique with rules:
         the handle of a job that is skipped for it is that of the holder.
@@ -271,17 +272,18 @@ class Enqueuer(Generic[P, R]):
         self._timeout_s = None if spec.timeout is None else spec.timeout.total_seconds()
 
     def _job(self, params: Mapping[str, Any], job_id: str | None) -> Job:
-        spec, options, now = self._task.spec, self._options, time.time()
+        spec, options = self._task.spec, self._options
         return Job(
             job_id or new_job_id(),
             spec.name,
             params,
             options.priority,
-            round(now, 3),
-            self._at if self._delay_s is None else now + self._delay_s,
+            round(time.time(), 3),
+            self._at,
             spec.retry.max_attempts,
             self._timeout_s,
             options.unique,
+            delay=self._delay_s,
         )
 
     def _call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Job:

@@ -38,7 +38,7 @@ class QueueState(QueueStore):
                 replaces = self._replace(holder)
                 hold = hold or bool(replaces)
             self.uniques.hold(job.id, job.unique, self.now)
-        available = self.now if job.available_at is None else round(job.available_at * 1000)
+        available = self._due_ms(job)
         waits = hold or available > self.now
         entry = Entry(
             id=job.id,
@@ -59,6 +59,11 @@ class QueueState(QueueStore):
         self.entries[job.id] = entry
         self.counters["enqueued"] += 1
         return Enqueued(job.id, True)
+
+    def _due_ms(self, job: Job) -> int:
+        if job.delay is not None:
+            return self.now + round(job.delay * 1000)
+        return self.now if job.available_at is None else round(job.available_at * 1000)
 
     def _replace(self, old: str) -> str:
         """Cancel the holder of a key, or ask it to stop: then its id, for the new job to wait."""

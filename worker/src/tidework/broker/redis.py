@@ -80,7 +80,7 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
         rest: list[Value] = []
         for job in jobs:
             body = stored_body(job.task, job.id, job.encode())
-            due = "" if job.available_at is None else due_ms(job)
+            due = due_ms(job)
             unique = "" if job.unique is None else unique_spec(job)
             rest += (job.id, body, _DIGITS[job.priority], due, unique)
         reply = await self._write("enqueue", queue, rest)

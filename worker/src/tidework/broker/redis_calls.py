@@ -92,8 +92,11 @@ class RedisCalls:
         await self.transport.close()
 
 
-def due_ms(job: Job) -> Value:
-    return "" if job.available_at is None else round(job.available_at * 1000)
+def due_ms(job: Job) -> str:
+    """As scripts take it: '' = now, with a sign from now on, else Unix time (fragments/insert)."""
+    if job.delay is not None:
+        return f"{round(job.delay * 1000):+d}"
+    return "" if job.available_at is None else str(round(job.available_at * 1000))
 
 
 def unique_spec(job: Job) -> Value:

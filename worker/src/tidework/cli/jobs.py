@@ -25,7 +25,7 @@ queue_option = click.option(
 _GIVEN_AS = {
     "task": "TASK",
     "params": "PARAMS",
-    "available_at": "--delay",
+    "delay": "--delay",
     "id": "--id",
     "unique": "--unique",
 }
@@ -81,8 +81,8 @@ def enqueue(
             params=given,
             priority=options["priority"],
             created_at=round(now, 3),
-            available_at=None if delay is None else now + delay,
             unique=Unique(unique, on_conflict=OnConflict(on_conflict)) if unique else None,
+            delay=delay,
         )
         decode_job(job.encode(), new_id=job.id, now=now)
     except EnvelopeError as error:

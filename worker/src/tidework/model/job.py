@@ -27,6 +27,7 @@ DEFAULT_PRIORITY = 5
 MAX_PARAMS_BYTES = 256 * 1024
 RESERVED_FIELDS = ("group", "limit_key", "batch_id", "parent_id", "params_ref")
 _FAR_FUTURE = 253_402_300_800.0  # the year 10000
+_LONGEST_DELAY = 7000 * 31_557_600.0
 
 
 class JobState(StrEnum):
@@ -47,6 +48,9 @@ class Job(NamedTuple):
     """One request to run a task.
 
     available_at: Unix seconds, None = at once; max_attempts, timeout: None = the task's own
+    delay:        instead of available_at, seconds from when the queue takes it, by the queue's own
+                  clock, whatever the producer's shows; below 0: it has waited so long already.
+                  The envelope does not have it: the queue knows when the job is due.
     """
 
     id: str
@@ -60,12 +64,18 @@ class Job(NamedTuple):
     unique: Unique | None = None
     trace: Mapping[str, str] | None = None
     extra: Mapping[str, Any] = MappingProxyType({})
+    delay: float | None = None
 
     def encode(self, *, max_params_bytes: int = MAX_PARAMS_BYTES) -> bytes:
         """The envelope as compact JSON bytes.
 
-        Raises EnvelopeError if params are not JSON or longer than the limit.
+        Raises EnvelopeError if params are not JSON or longer than the limit, or for a delay that
+        leads beyond what a time may be.
         """
+        if self.delay is not None and not -_FAR_FUTURE < self.delay < _LONGEST_DELAY:
+            raise EnvelopeError(
+                f"{self.delay:g} s is too long; use at most 7000 years", field="delay"
+            )
         found = self.params
         params = found.raw if type(found) is EncodedParams else encode_params(found)
         if len(params) > max_params_bytes:

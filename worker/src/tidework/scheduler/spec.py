@@ -76,7 +76,9 @@ class CronSpec:
 
 def fire_job(spec: CronSpec, fire: datetime, now: datetime, *, late: bool) -> Job:
     """The job of a fire. Its wait counts from the fire time, or from now for one made up for."""
-    return _job(spec, fire_id(spec.uid, to_unix(fire)), now, now if late else min(fire, now))
+    job = _job(spec, fire_id(spec.uid, to_unix(fire)), now, now if late else min(fire, now))
+    # It is due now, whatever Redis' clock shows: what it has waited is a span.
+    return job._replace(delay=min(0.0, (job.available_at or 0.0) - job.created_at))
 
 
 def manual_job(spec: CronSpec, nonce: str, now: datetime) -> Job:

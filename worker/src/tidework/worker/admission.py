@@ -8,7 +8,7 @@ A task that we do not know, or an envelope newer than this program, is left to a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ from tidework.worker.version import version
 
 FIRST_DELAY = timedelta(seconds=1)
 MAX_DELAY = timedelta(seconds=60)
+_GROWS = 6
+"""So often the delay doubles before it stays at its maximum."""
 
 
 class Admission(NamedTuple):
@@ -37,13 +39,12 @@ def admit(
     claimed: ClaimedJob,
     specs: Mapping[str, TaskSpec],
     *,
-    now: Callable[[], float],
     hard_timeout: float,
     unknown_grace: float,
 ) -> Admission | Outcome:
     """What a child has to be told of the job; or its Outcome if no child can run it.
 
-    specs: the application's tasks; now: tells Unix seconds; hard_timeout, unknown_grace: seconds
+    specs: the application's tasks; hard_timeout, unknown_grace: seconds
     """
     try:
         envelope = _read(claimed.body)
@@ -54,11 +55,11 @@ def admit(
         return Outcome.bury(JobError("EnvelopeError", reason, cause="invalid"))
     if isinstance(layout, int) and layout > ENVELOPE_VERSION:
         reason = f"the envelope has version {layout}, this worker reads up to {ENVELOPE_VERSION}"
-        return _wait_for_another(claimed, envelope, reason, now(), unknown_grace)
+        return _wait_for_another(claimed, reason, unknown_grace)
     spec = specs.get(task) if isinstance(task, str) else None
     if spec is None:
         reason = str(UnknownTaskError(task, tuple(specs)))
-        return _wait_for_another(claimed, envelope, reason, now(), unknown_grace)
+        return _wait_for_another(claimed, reason, unknown_grace)
     bounds = [hard_timeout]
     if spec.timeout is not None:
         bounds.append(spec.timeout.total_seconds())
@@ -80,18 +81,24 @@ def _read(body: bytes) -> Any:
         return json.loads(body)  # slower, and reads more: what else is wrong with it is told here
 
 
-def _wait_for_another(
-    claimed: ClaimedJob, envelope: Mapping[str, Any], reason: str, now: float, grace: float
-) -> Outcome:
-    """Release it for a worker that knows more, as in a rolling upgrade; bury it after the grace."""
-    since = max(
-        (at for name in ("created_at", "available_at") if (at := _number(envelope, name))),
-        default=now,
-    )
-    if now - since > grace:
+def _wait_for_another(claimed: ClaimedJob, reason: str, grace: float) -> Outcome:
+    """Release it for a worker that knows more, as in a rolling upgrade; bury it after the grace.
+
+    The grace is over when the pauses between its releases add up to it. No clock is asked: that of
+    its producer is not ours, and a job that waited for long in a backlog has been looked at once.
+    """
+    if waited_for_another(claimed.releases) >= grace:
         text = f"{reason}; no worker knew it for {grace:g} s; worker tidework {version()}"
         return Outcome.bury(JobError("UnknownTaskError", text, cause="unknown_task"))
     return Outcome.release(again_after(claimed.releases), reason)
+
+
+def waited_for_another(releases: int) -> float:
+    """Seconds that a job has waited at least which was given back so often."""
+    growing = min(releases, _GROWS)
+    doubled: int = 2**growing - 1
+    waited = FIRST_DELAY * doubled + MAX_DELAY * (releases - growing)
+    return waited.total_seconds()
 
 
 def again_after(releases: int) -> timedelta:

@@ -313,7 +313,7 @@ class Consumer:
         self._pool.run()
 
     def _hold(self, claimed: ClaimedJob, given_back: Outcome | None) -> None:
-        now, found = self._clock.monotonic(), self._facts.admit(claimed, self._clock)
+        now, found = self._clock.monotonic(), self._facts.admit(claimed)
         if isinstance(found, Outcome):
             self._journal.note_unfit(claimed, found)
             self._outbox.add(Settlement(claimed.id, claimed.token, found), now)

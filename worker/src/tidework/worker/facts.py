@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tidework.clock import Clock
 from tidework.model.lease import LEASE, POISON_CAP, ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
@@ -34,12 +33,11 @@ class WorkerFacts:
     async_slots: int = 0
     poison_cap: int = POISON_CAP
 
-    def admit(self, claimed: ClaimedJob, clock: Clock) -> Admission | Outcome:
+    def admit(self, claimed: ClaimedJob) -> Admission | Outcome:
         """See admission.py."""
         return admit(
             claimed,
             self.specs,
-            now=lambda: clock.now().timestamp(),
             hard_timeout=self.hard_timeout,
             unknown_grace=self.unknown_grace,
         )

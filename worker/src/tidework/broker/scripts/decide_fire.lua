@@ -3,7 +3,7 @@
 -- keys: crons
 -- args: term ...
 --       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
---       job id, body, priority, due ms ('' = now)
+--       job id, body, priority, due ms (due_at())
 -- uses: now reads writes record waiting unique index progress finish cancel known insert fence cron
 -- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
 local GROUP = 10
@@ -17,8 +17,7 @@ local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
     for _, id in ipairs(active) do cancel(id) end
     hold = #active_runs(uid) > 0
   end
-  local available = due_ms == '' and now or tonumber(due_ms)
-  if insert(job_id, body, tonumber(priority), available, uid, hold, '') and hold then
+  if insert(job_id, body, tonumber(priority), due_at(due_ms), uid, hold, '') and hold then
     write_cron(uid, 'held', job_id)
   end
   write_cron(uid, 'fire', fire, 'job', job_id)

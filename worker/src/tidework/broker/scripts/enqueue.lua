@@ -2,7 +2,7 @@
 -- another one holds; if one of those asks for an error, nothing is inserted.
 -- No allow-oom: a full server refuses new work.
 -- keys: jobs
--- args: ...          groups of: id, body, priority, due ms ('' = now), unique ('' = none)
+-- args: ...          groups of: id, body, priority, due ms (due_at()), unique ('' = none)
 -- uses: now reads writes record waiting known
 -- seldom: unique index progress finish cancel insert
 -- Returns {'ok', {1 inserted | 0 known | id of the key's holder...}} or {'conflict', key, holder}.
@@ -42,8 +42,7 @@ for i = A.rest, #ARGV, GROUP do
     read[id] = body
     answers[a] = 1
   else
-    local available = due == '' and now or tonumber(due)
-    local found = S.insert(id, body, tonumber(priority), available, '', false, unique)
+    local found = S.insert(id, body, tonumber(priority), S.due_at(due), '', false, unique)
     answers[a] = found == true and 1 or found or 0
   end
 end

@@ -1,6 +1,12 @@
 -- keys: jobs runs
 -- New jobs: idempotent by id, at most one per unique key.
 
+-- From ms: '' now, with a sign from now on, else Unix time.
+local function due_at(given)
+  if given == '' then return now end
+  return string.find(given, '^[+-]') and now + tonumber(given) or tonumber(given)
+end
+
 -- From '<until><on conflict><ttl ms>:<key>'.
 local function read_unique(spec)
   return string.match(spec, '^(%l)(%l)(%d*):(.*)$')
