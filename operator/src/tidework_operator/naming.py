@@ -91,6 +91,17 @@ def controller_uid(found: Mapping[str, Any]) -> str:
     return ""
 
 
+def has_template(deployment: Mapping[str, Any]) -> bool:
+    """Are its pods workers? Not before the template was applied: a seed's pods carry no such label.
+
+    Nothing else may be scaled: what a refused template leaves behind is an image without its
+    settings, its bounds and its ServiceAccount.
+    """
+    template = deployment["spec"].get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    return all_workers_selector().items() <= labels.items()
+
+
 def pod_of(incarnation: str) -> str:
     """The pod whose worker this is or was: its container's restarts are incarnations of one."""
     return incarnation.rpartition(".")[0]

@@ -1,7 +1,7 @@
 """The autoscaler: once a second, look at the cluster, then serve every queue, each by itself.
 
-Invariants: a queue that another leads, or that has no Deployment of its own, is looked at and
-never touched; while the API server does not answer nothing is decided; trouble with one queue's
+Invariants: a queue that another leads, or that has no Deployment of its own, complete with its
+template, is looked at and never touched; while the API server does not answer nothing is decided; trouble with one queue's
 Redis does not keep the others waiting for longer than a round.
 """
 
@@ -29,6 +29,7 @@ from tidework_operator.cluster import Cluster, ClusterError, Object
 from tidework_operator.documents import TaskQueueDocuments
 from tidework_operator.events import Events
 from tidework_operator.inventory import Inventory
+from tidework_operator.naming import has_template
 from tidework_operator.observations import Observation, Observations, ScalingReport, Trouble
 
 EVERY = timedelta(seconds=1)
@@ -40,7 +41,9 @@ _NOT_LED = Trouble(
     "this operator does not lead the queue in Redis (yet); see RedisReachable and the operator's "
     "log if this stays",
 )
-_NO_DEPLOYMENT = Trouble("NoDeployment", "the Deployment does not exist yet; see Ready")
+_NO_DEPLOYMENT = Trouble(
+    "NoDeployment", "the Deployment does not exist yet, or has no template yet; see Ready"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +139,7 @@ class Autoscaler:
         if term is None:
             self._memories.pop(uid, None)
             return _idle(deployment, redis.trouble or _NOT_LED)
-        if deployment is None:
+        if deployment is None or not has_template(deployment):
             return _idle(deployment, _NO_DEPLOYMENT)
         memory = self._memories.get(uid)
         if memory is None or memory.term != term:

@@ -3,7 +3,7 @@
 Applied when the TaskQueue changes, when the Deployment is gone, and every few minutes, which mends
 what somebody else changed; an operator that starts trusts the hash on the Deployment meanwhile.
 The Deployment comes last: with its hash, all the others have been applied. One that is controlled
-by something else is never touched.
+by something else is never touched, and one without its template has no replicas.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tidework_operator.naming import (
     DESIRED_HASH_ANNOTATION,
     all_workers_selector,
     controller_uid,
+    has_template,
     worker_selector,
     workers_name,
 )
@@ -108,8 +109,10 @@ class WorkerObjects:
             # Bounded before the power is taken: failures may be many.
             doublings = min(last.failures - 1, 10)
             return now - last.at >= min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0**doublings)
-        is_gone = seen is not None and seen.deployment is None
-        wait = _LOOKS_OLD_S if is_gone else REAPPLY_S
+        is_lacking = seen is not None and (
+            seen.deployment is None or not has_template(seen.deployment)
+        )
+        wait = _LOOKS_OLD_S if is_lacking else REAPPLY_S
         return now - last.at >= wait
 
     async def _try(self, queue: TaskQueue, desired: Desired) -> Trouble | None:
@@ -124,6 +127,10 @@ class WorkerObjects:
         found = await self._cluster.get(Kind.DEPLOYMENT, *place)
         if found is not None and (trouble := _foreign(found, queue)) is not None:
             return trouble
+        is_bare = found is None or not has_template(found)
+        if found is not None and is_bare and found["spec"].get("replicas", 1) > 0:
+            # Somebody's hand, or an operator of an earlier version: these pods are no workers.
+            await self._set_replicas(place, 0)
         for kind, body in desired.others:
             await self._cluster.apply(kind, body)
         if found is None:
@@ -134,13 +141,19 @@ class WorkerObjects:
         await self._cluster.apply(Kind.DEPLOYMENT, desired.deployment)
         spec = queue.spec
         first = spec.min_replicas if spec.replicas is None else spec.replicas
-        if found is None and first > 0:
+        if is_bare and first > 0:
             # The load may be unknown for long yet; minReplicas are wanted in any case.
-            patch = {"spec": {"replicas": first}}
-            await self._cluster.patch(
-                Kind.DEPLOYMENT, *place, patch, subresource="scale", manager=SCALE_MANAGER
-            )
+            await self._set_replicas(place, first)
         return None
+
+    async def _set_replicas(self, place: tuple[str, str], replicas: int) -> None:
+        await self._cluster.patch(
+            Kind.DEPLOYMENT,
+            *place,
+            {"spec": {"replicas": replicas}},
+            subresource="scale",
+            manager=SCALE_MANAGER,
+        )
 
 
 def trouble_of(error: ClusterError) -> Trouble:
