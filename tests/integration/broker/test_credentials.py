@@ -199,8 +199,8 @@ def test_a_running_worker_reads_a_renewed_url_and_says_why_it_waits(
         worker.wait_started()
         assert worker.probe("/redisz") == (200, "ok\n")
         account.set_password("second")
-        until(lambda: worker.probe("/redisz")[0] == 503, "it is refused")
-        assert f"URL in the file {renewed.file}: put it right there" in worker.probe("/redisz")[1]
+        why = f"URL in the file {renewed.file}: put it right there"
+        until(lambda: why in worker.probe("/redisz")[1], "it is refused, and says why")
         assert worker.probe("/readyz")[0] == 200
         renewed.write("second")
 

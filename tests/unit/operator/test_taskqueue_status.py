@@ -101,6 +101,27 @@ def test_silent_workers_are_named() -> None:
     assert "a, b, c, d, e and 2 more" in found.message
 
 
+@pytest.mark.parametrize(
+    ("heard", "words"),
+    [
+        ("Redis at r:6379 refuses the credentials", ["a says: Redis at r:6379 refuses", "again"]),
+        ("ok", ["a says that its Redis answers", "compare the URL in Secret tidework-redis-x"]),
+        ("", ["nor do they answer", "NetworkPolicy", "tidework-redis-x"]),
+    ],
+)
+def test_of_silent_workers_the_cause_is_told_as_far_as_it_is_known(
+    heard: str, words: list[str]
+) -> None:
+    seen = replace(FINE, silent=("a",), heard=heard)
+    subject = Subject(None, None, seen, "tidework-redis-x")
+    (found,) = [each for each in judge(subject) if each.type == "WorkersHealthy"]
+
+    assert found.reason == "WorkersSilent"
+    for each in words:
+        assert each in found.message
+    assert ("NetworkPolicy" in found.message) is (heard == "")
+
+
 @pytest.mark.parametrize("limit", list(Limit))
 def test_every_limit_but_the_way_to_zero_and_an_unknown_load_is_told(limit: Limit) -> None:
     found = conditions(replace(FINE, scaling=replace(SCALING, limits=(limit,))))["ScalingLimited"]

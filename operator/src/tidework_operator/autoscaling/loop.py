@@ -28,6 +28,7 @@ from tidework_operator.autoscaling.queue_round import QueueRound, Subject
 from tidework_operator.cluster import Cluster, ClusterError, Object
 from tidework_operator.documents import TaskQueueDocuments
 from tidework_operator.events import Events
+from tidework_operator.hearing import Hear, hear_worker
 from tidework_operator.inventory import Inventory
 from tidework_operator.naming import has_template
 from tidework_operator.observations import Observation, Observations, ScalingReport, Trouble
@@ -54,6 +55,7 @@ class Autoscaler:
     broker:       of every queue; one without a connection raises BrokerRefusedError
     observations: written here, read by whoever tells people
     namespaces:   those that the operator serves; empty = the whole cluster
+    hear:         how a worker is asked why Redis does not hear of it
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Autoscaler:
         events: Events,
         clock: Clock,
         namespaces: Collection[str] = (),
+        hear: Hear = hear_worker,
     ) -> None:
         self._cluster = cluster
         self._documents = TaskQueueDocuments(inventory)
@@ -74,6 +77,7 @@ class Autoscaler:
         self._observations = observations
         self._clock = clock
         self._namespaces = tuple(namespaces)
+        self._ask_worker = hear
         self._rounds = QueueRound(cluster, broker, observations, events, clock)
         self._memories: dict[str, Memory] = {}
         self._cluster_answers = True
@@ -122,9 +126,14 @@ class Autoscaler:
                     stats=redis.stats,
                     redis_trouble=redis.trouble,
                     silent=silent,
+                    heard=await self._hear(pods, silent),
                     scaling=report,
                 ),
             )
+
+    async def _hear(self, pods: tuple[Object, ...], silent: tuple[str, ...]) -> str:
+        found = [pod for pod in pods if pod["metadata"]["name"] == silent[0]] if silent else []
+        return await self._ask_worker(found[0]) if found else ""
 
     async def _scale(
         self,
