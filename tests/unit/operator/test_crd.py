@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -194,12 +195,42 @@ def test_columns_show_fields_that_there_are(definition: Definition) -> None:
     fields = dict(parts(schema_of(definition)))
 
     for column in definition.columns:
-        names = re.findall(r"\w+", column.path.replace("[0]", ""))
+        path = re.sub(r"\[\?\(@\.type=='\w+'\)\]", "", column.path.replace("[0]", ""))
+        if path != column.path and path.startswith(".status.conditions"):
+            assert path.replace("conditions", "conditions[]").removeprefix(".") in fields
+            continue
+        names = re.findall(r"\w+", path)
         if column.path == ".metadata.creationTimestamp":
             continue
         top, *rest = names
         for name in rest:
             assert f"{top}.{name}" in fields
+
+
+def test_no_two_columns_of_queues_are_of_the_same_thing_and_one_says_of_what() -> None:
+    names = [column.name for column in TASK_QUEUE.columns]
+
+    # "Ready" and "Running" alone are said of pods, of jobs, and of the resource itself.
+    assert {"Ready", "Workers", "Jobs Waiting", "Jobs Running", "Dead Letters"} <= set(names)
+    assert {"Running", "Scheduled", "Dead"} & set(names) == set()
+    by_name = {column.name: column.path for column in TASK_QUEUE.columns}
+    assert by_name["Ready"] == ".status.conditions[?(@.type=='Ready')].status"
+    status = schema_of(TASK_QUEUE)["properties"]["status"]["properties"]
+    assert "ready" not in status, "a count of jobs, beside readyReplicas"
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=name_of)
+def test_descriptions_tell_the_defaults_which_explain_does_not_show(
+    definition: Definition,
+) -> None:
+    found = dict(parts(schema_of(definition)["properties"]["spec"]))
+    with_default = {path: part for path, part in found.items() if part.get("default", {}) != {}}
+
+    assert len(with_default) >= 5
+    for part in with_default.values():
+        default = part["default"]
+        words = default if isinstance(default, str) else json.dumps(default)
+        assert part["description"].endswith(f" Default: {words}.")
 
 
 class _Choice(BaseModel):

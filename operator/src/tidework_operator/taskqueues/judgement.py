@@ -37,14 +37,14 @@ _LIMITS: dict[Limit, tuple[str, str]] = {
         "Draining",
         "pods that still drain count against maxReplicas; more can start as they end",
     ),
-    Limit.MIN_REPLICAS: ("TooFewReplicas", "the load asks for fewer than minReplicas"),
     Limit.BUSY: ("Busy", "fewer replicas are wanted, and go as soon as their jobs have ended"),
     Limit.SCALE_UP_POLICY: ("ScaleUpLimit", "scaling.behavior.scaleUp bounds the growth"),
     Limit.SCALE_DOWN_POLICY: ("ScaleDownLimit", "scaling.behavior.scaleDown bounds the shrinking"),
     Limit.SCALE_UP_WINDOW: ("ScaleUpStabilized", "scaleUp's window has not passed yet"),
     Limit.SCALE_DOWN_WINDOW: ("ScaleDownStabilized", "scaleDown's window has not passed yet"),
 }
-"""Most telling first. The countdown to zero is no limit but the way there."""
+"""Most telling first. The countdown to zero is not a limit but the way there, and minReplicas are
+what an idle queue is asked to have: said at each of them it would hide the limits that matter."""
 
 
 @dataclass(frozen=True, slots=True)
