@@ -13,6 +13,7 @@ import yaml
 from click.testing import CliRunner
 from pydantic import BaseModel, Field
 
+from tidework.cli.lint import lint
 from tidework.manifests import CronTask, ManifestErrors, TaskQueue, parse_document
 from tidework_operator.crd.__main__ import differences, main, render
 from tidework_operator.crd.definitions import CRON_TASK, DEFINITIONS, TASK_QUEUE, Definition
@@ -22,6 +23,8 @@ ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests/data/crd"
 ACCEPTED = sorted((DATA / "accepted").glob("*.yaml"))
 REFUSED = sorted((DATA / "refused").glob("*.yaml"))
+REFUSED_BY_CLUSTERS = sorted((DATA / "refused-by-clusters").glob("*.yaml"))
+"""`tidework dev` runs them."""
 RULES = "x-kubernetes-validations"
 
 
@@ -95,7 +98,7 @@ def test_every_rule_names_the_remedy_and_has_a_document_that_breaks_it(
 ) -> None:
     kind = definition.kind.value.kind
     broken = set()
-    for path in REFUSED:
+    for path in (*REFUSED, *REFUSED_BY_CLUSTERS):
         if yaml.safe_load(path.read_text())["kind"] == kind:
             field, because = expected(path)
             broken.add((re.sub(r"\[[^]]*\]", "[]", field), because))
@@ -128,6 +131,16 @@ def test_refused_documents_are_refused_without_a_cluster_too(path: Path) -> None
     # The API server writes keys of maps in brackets.
     assert error.field == re.sub(r"\[(\D[^]]*)\]", r".\1", field)
     assert because
+
+
+@pytest.mark.parametrize("path", REFUSED_BY_CLUSTERS, ids=name_of)
+def test_what_only_a_cluster_refuses_is_told_by_lint(path: Path) -> None:
+    field, because = expected(path)
+
+    found = CliRunner().invoke(lint, [str(path)])
+
+    assert found.exit_code == 0
+    assert f"TaskQueue default/emails: a cluster refuses it: {field}: {because}" in found.output
 
 
 @pytest.mark.parametrize("path", ACCEPTED, ids=name_of)

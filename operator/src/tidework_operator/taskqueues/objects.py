@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass
 
 from tidework.clock import Clock
-from tidework.manifests import TaskQueue
+from tidework.manifests import IMAGE_MISSING, TaskQueue
 from tidework_operator.cluster import SCALE_MANAGER, Cluster, ClusterError, Kind, Object
 from tidework_operator.naming import (
     DESIRED_HASH_ANNOTATION,
@@ -25,6 +25,7 @@ from tidework_operator.naming import (
 )
 from tidework_operator.observations import Observation, Trouble
 from tidework_operator.taskqueues.desired import Desired, desired_objects, seed_of
+from tidework_operator.taskqueues.refusals import trouble_of
 
 REAPPLY_S = 300.0
 FIRST_WAIT_S = 1.0
@@ -33,10 +34,7 @@ LONGEST_WAIT_S = 300.0
 _LOOKS_OLD_S = 10.0
 """What was observed within this after an application may be older than it."""
 
-_NO_IMAGE = Trouble(
-    "ImageMissing",
-    "spec.image is not set; name the image with the application, which builds on tidework/worker",
-)
+_NO_IMAGE = Trouble("ImageMissing", f"spec.image is not set; {IMAGE_MISSING}")
 
 logger = logging.getLogger(__name__)
 
@@ -154,25 +152,6 @@ class WorkerObjects:
             subresource="scale",
             manager=SCALE_MANAGER,
         )
-
-
-def trouble_of(error: ClusterError) -> Trouble:
-    """What an answer of the API server means for whoever wrote the TaskQueue."""
-    said = error.reason
-    if "being terminated" in said or (error.status == 404 and said.startswith("namespaces ")):
-        return Trouble("NamespaceTerminating", f"the namespace is going away: {said}")
-    if error.is_forbidden and "quota" in said:
-        return Trouble("QuotaExceeded", f"{said}; raise the ResourceQuota of the namespace")
-    if error.is_forbidden:
-        return Trouble(
-            "Forbidden",
-            f"the API server refuses ({error.doing}: {said}); the operator's role (chart) or an "
-            "admission policy of the cluster has to allow it",
-        )
-    if error.status in (400, 422) or "typed patch object" in said:
-        # Server-side apply answers 500 to a field that the schema does not have.
-        return Trouble("SpecRefused", f"the API server refuses what the spec asks for: {said}")
-    return Trouble("ApiServerTrouble", f"{error}; it is tried again")
 
 
 def _foreign(found: Object, queue: TaskQueue) -> Trouble | None:

@@ -21,7 +21,14 @@ from tidework_operator.observations import Observation
 QUIET = timedelta(seconds=5)
 
 _LONGEST_WHY = 4096
-_PROMPT = ("observedGeneration", "replicas", "wantedReplicas", "readyReplicas", "workers", "selector")
+_PROMPT = (
+    "observedGeneration",
+    "replicas",
+    "wantedReplicas",
+    "readyReplicas",
+    "workers",
+    "selector",
+)
 
 
 def make_status(
