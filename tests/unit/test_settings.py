@@ -71,11 +71,11 @@ def test_a_file_without_a_url_is_refused_and_a_wrong_one_not_told(
     file = tmp_path / "url"
     monkeypatch.delenv("TIDEWORK_REDIS_URL", raising=False)
     monkeypatch.setenv("TIDEWORK_REDIS_URL_FILE", str(file))
-    with pytest.raises(ConfigurationError, match="there is no URL in the file .*; write it there"):
+    with pytest.raises(ConfigurationError, match=r"there is no URL in the file .*; write it there"):
         Settings.load()
 
     file.write_text("http://:hidden@h")
-    with pytest.raises(ConfigurationError, match="URL_FILE: the URL in the file .* wrong") as told:
+    with pytest.raises(ConfigurationError, match=r"URL_FILE: the URL in the file .* wrong") as told:
         Settings.load()
     assert "hidden" not in str(told.value)
 

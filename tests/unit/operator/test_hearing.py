@@ -60,7 +60,7 @@ async def test_only_silent_workers_are_asked() -> None:
         asked.append(found["metadata"]["name"])
         return REFUSED
 
-    rig.autoscaler._ask_worker = hear
+    rig.autoscaler.hear = hear
     await rig.play_until(lambda: rig.replicas == 1)
     await rig.play(60)
     assert asked == []

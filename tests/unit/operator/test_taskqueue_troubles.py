@@ -94,27 +94,37 @@ IN_POD = ".spec.template.spec."
             "spec.template.spec.affinity.nodeAffinity: has to be a mapping",
         ),
         (
-            f'{OF_TYPES}{IN_POD}containers[name="worker"].env[name="A"].valueFrom.x: '
-            "expected string, got &value.valueUnstructured{Value:5}",
+            (
+                f'{OF_TYPES}{IN_POD}containers[name="worker"].env[name="A"].valueFrom.x: '
+                "expected string, got &value.valueUnstructured{Value:5}"
+            ),
             'spec.env[name="A"].valueFrom.x: has to be text (put it in quotes)',
         ),
         (
-            f'{OF_TYPES}errors:\n  {IN_POD}volumes[name="a"].configMap.defaultMode: expected '
-            "numeric (int or float), got string\n  "
-            f'{IN_POD}containers[name="worker"].securityContext.x: field not declared in schema',
-            'spec.template.spec.volumes[name="a"].configMap.defaultMode: has to be a number; '
-            "spec.template.spec.containerSecurityContext.x: Kubernetes has no such field here; "
-            "correct its name, or remove it",
+            (
+                f'{OF_TYPES}errors:\n  {IN_POD}volumes[name="a"].configMap.defaultMode: expected '
+                "numeric (int or float), got string\n  "
+                f'{IN_POD}containers[name="worker"].securityContext.x: field not declared in schema'
+            ),
+            (
+                'spec.template.spec.volumes[name="a"].configMap.defaultMode: has to be a number; '
+                "spec.template.spec.containerSecurityContext.x: Kubernetes has no such field here; "
+                "correct its name, or remove it"
+            ),
         ),
         (
-            "failed to convert new object (shop/tw-emails; apps/v1, Kind=Deployment) to proper "
-            "version: unable to convert unstructured object to apps/v1, Kind=Deployment: "
-            "quantities must match the regular expression '^x$'",
+            (
+                "failed to convert new object (shop/tw-emails; apps/v1, Kind=Deployment) to proper "
+                "version: unable to convert unstructured object to apps/v1, Kind=Deployment: "
+                "quantities must match the regular expression '^x$'"
+            ),
             "quantities must match the regular expression '^x$'",
         ),
         (
-            'Deployment.apps "tw-emails" is invalid: spec.template.spec.containers[0].resources.'
-            'requests: Invalid value: "2": must be integer multiple of page size',
+            (
+                'Deployment.apps "tw-emails" is invalid: spec.template.spec.containers[0].'
+                'resources.requests: Invalid value: "2": must be integer multiple of page size'
+            ),
             'spec.resources.requests: Invalid value: "2": must be integer multiple of page size',
         ),
     ],

@@ -1,8 +1,8 @@
 """The autoscaler: once a second, look at the cluster, then serve every queue, each by itself.
 
 Invariants: a queue that another leads, or that has no Deployment of its own, complete with its
-template, is looked at and never touched; while the API server does not answer nothing is decided; trouble with one queue's
-Redis does not keep the others waiting for longer than a round.
+template, is looked at and never touched; while the API server does not answer nothing is decided;
+trouble with one queue's Redis does not keep the others waiting for longer than a round.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Autoscaler:
     broker:       of every queue; one without a connection raises BrokerRefusedError
     observations: written here, read by whoever tells people
     namespaces:   those that the operator serves; empty = the whole cluster
-    hear:         how a worker is asked why Redis does not hear of it
+
+    ``hear`` asks a worker why Redis does not hear of it.
     """
 
     def __init__(
@@ -68,7 +69,6 @@ class Autoscaler:
         events: Events,
         clock: Clock,
         namespaces: Collection[str] = (),
-        hear: Hear = hear_worker,
     ) -> None:
         self._cluster = cluster
         self._documents = TaskQueueDocuments(inventory)
@@ -77,7 +77,7 @@ class Autoscaler:
         self._observations = observations
         self._clock = clock
         self._namespaces = tuple(namespaces)
-        self._ask_worker = hear
+        self.hear: Hear = hear_worker
         self._rounds = QueueRound(cluster, broker, observations, events, clock)
         self._memories: dict[str, Memory] = {}
         self._cluster_answers = True
@@ -133,7 +133,7 @@ class Autoscaler:
 
     async def _hear(self, pods: tuple[Object, ...], silent: tuple[str, ...]) -> str:
         found = [pod for pod in pods if pod["metadata"]["name"] == silent[0]] if silent else []
-        return await self._ask_worker(found[0]) if found else ""
+        return await self.hear(found[0]) if found else ""
 
     async def _scale(
         self,
