@@ -42,6 +42,9 @@ class Answers:
     def readyz(self) -> str:
         return ""
 
+    def redisz(self) -> str:
+        return ""
+
     def metrics(self) -> bytes:
         return self._page.text()
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.expected_seconds(45)
 
 DATA = ROOT / "tests/data/crd"
 ACCEPTED = sorted((DATA / "accepted").glob("*.yaml"))
-REFUSED = sorted((DATA / "refused").glob("*.yaml"))
+REFUSED = sorted(DATA.glob("refused*/*.yaml"))
 DRY_RUN = ("apply", "--dry-run=server", "--filename", "-")
 
 
@@ -65,6 +65,8 @@ def test_documents_that_are_refused_say_what_is_wrong_and_where(
             ["ENUM: Allow Forbid Replace", "an earlier run has not"],
         ),
         ("ct.spec.every", ["An interval in whole seconds such as 90s"]),
+        ("tq.spec.maxReplicas", ["Default: 5."]),
+        ("tq.spec.scaling.behavior.scaleDown.policies", ['Default: [{"type": "Percent"']),
         ("tq.spec.slots", ["Jobs that one replica runs at the same time"]),
     ],
 )
@@ -80,8 +82,8 @@ def test_columns_say_what_a_person_wants_to_know(
 ) -> None:
     cluster = installation.cluster
     documents = [
-        # nothing runs: there is no image for it, and no job
-        task_queue("columns", None),
+        # nothing runs: there is no job
+        task_queue("columns", "columns:1"),
         cron_task("columns", "columns", "echo", schedule="0 6 * * *", suspend=True),
     ]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
@@ -95,12 +97,13 @@ def test_columns_say_what_a_person_wants_to_know(
         return [name.strip() for name in head.split("  ") if name.strip()]
 
     assert columns("tq") == [
-        *("NAME", "REPLICAS", "WANTED", "READY", "RUNNING", "SCHEDULED", "DEAD", "OLDEST(S)"),
-        *("WHY", "AGE"),
+        *("NAME", "READY", "REASON", "WORKERS"),
+        *("JOBS WAITING", "JOBS RUNNING", "JOBS LATER", "DEAD LETTERS", "OLDEST(S)"),
+        *("PODS", "WHY", "AGE"),
     ]
     assert columns("ct") == [
-        *("NAME", "SCHEDULE", "ZONE", "SUSPENDED", "LAST", "NEXT", "ACTIVE", "LAST RESULT"),
-        "AGE",
+        *("NAME", "READY", "SCHEDULE", "ZONE", "SUSPENDED", "LAST", "NEXT", "ACTIVE"),
+        *("LAST RESULT", "REASON", "AGE"),
     ]
     both = cluster.kubectl("get", "tidework", "--output", "name", "--namespace", namespace)
     assert set(both.split()) == {

@@ -28,7 +28,6 @@ def troubles(image: str) -> list[Document]:
     wanted = {"minReplicas": 1, "maxReplicas": 1}
     return [
         task_queue("well", image),
-        task_queue("no-image", None),
         task_queue("wrong-image", NOWHERE, **wanted),
         task_queue("too-large", image, resources={"requests": {"cpu": "1000"}}, **wanted),
         task_queue("crash-loop", image, app="errands.unfinished", **wanted),
@@ -39,10 +38,12 @@ def troubles(image: str) -> list[Document]:
             template={"spec": {"containerSecurityContext": {"allowPrivilegeEscalation": True}}},
             **wanted,
         ),
+        task_queue(
+            "refused", image, template={"spec": {"affinity": {"nodeAffinity": 5}}}, **wanted
+        ),
         cron_task("well", "well", "echo", schedule="0 6 * * *"),
         cron_task("no-queue", "wel", "echo", every="1h"),
-        cron_task("bad-schedule", "well", "echo", schedule="61 6 * * *"),
-        cron_task("bad-zone", "well", "echo", schedule="0 6 * * *", timeZone="Europe/Berlim"),
+        cron_task("no-such-day", "well", "echo", schedule="0 6 31 4 *"),
     ]
 
 
@@ -60,7 +61,12 @@ def troubled(chart: Installation, errands: Errands) -> Iterator[Workspace]:
 @pytest.mark.parametrize(
     ("name", "type_", "reason", "remedies"),
     [
-        ("no-image", "Ready", "ImageMissing", ["spec.image is not set; name the image"]),
+        (
+            "refused",
+            "Ready",
+            "SpecRefused",
+            ["spec.template.spec.affinity.nodeAffinity: has to be a mapping"],
+        ),
         (
             "wrong-image",
             "WorkersHealthy",
@@ -124,8 +130,12 @@ def test_a_task_queue_tells_its_trouble(
             "QueueMissing",
             ["no TaskQueue 'wel'", "well", "create it, or correct spec.queue"],
         ),
-        ("bad-schedule", "ScheduleValid", "ScheduleInvalid", ["spec.schedule", "61", "0-59"]),
-        ("bad-zone", "ScheduleValid", "ScheduleInvalid", ["spec.timeZone", "Europe/Berlin"]),
+        (
+            "no-such-day",
+            "ScheduleValid",
+            "ScheduleInvalid",
+            ["spec.schedule", "would never fire", "April, June, September and November have 30"],
+        ),
     ],
 )
 def test_a_cron_task_tells_its_trouble(
@@ -144,6 +154,17 @@ def test_a_cron_task_tells_its_trouble(
     assert remedies[-1] in events
 
 
+def test_what_the_api_server_refused_is_never_scaled(troubled: Workspace, cluster: Cluster) -> None:
+    condition = troubled.wait_for_condition(
+        "taskqueue", "refused", "ScalingActive", "False", reason="NoDeployment"
+    )
+    assert "has no template yet" in condition["message"]
+
+    (deployment,) = troubled.items("deployments", queue="refused")
+    assert deployment["spec"]["replicas"] == 0
+    assert troubled.items("pods", queue="refused") == []
+
+
 def test_those_beside_them_are_served(troubled: Workspace, cluster: Cluster) -> None:
     troubled.wait_for_condition("taskqueue", "well", "Ready", "True", reason="ScaledToZero")
     troubled.wait_for_condition("crontask", "well", "Ready", "True", reason="Scheduled")
@@ -152,7 +173,7 @@ def test_those_beside_them_are_served(troubled: Workspace, cluster: Cluster) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["no-image", "wrong-image", "too-large", "crash-loop", "no-connection"]
+    "name", ["refused", "wrong-image", "too-large", "crash-loop", "no-connection"]
 )
 def test_a_warning_tells_of_it_too(troubled: Workspace, cluster: Cluster, name: str) -> None:
     def told() -> bool:
@@ -177,14 +198,33 @@ def test_what_is_mended_recovers(troubled: Workspace, errands: Errands, cluster:
     )
 
 
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (
+            task_queue("refused-at-once", "errands:1", minReplicas=3, maxReplicas=2),
+            "maxReplicas is below minReplicas; raise it, or lower",
+        ),
+        (task_queue("refused-at-once", None), "spec.image: .*name the image with the application"),
+        (
+            cron_task("refused-at-once", "well", "echo", schedule="0 25 * * *"),
+            "spec.schedule: .*hours 0-23",
+        ),
+        (
+            cron_task(
+                "refused-at-once", "well", "echo", schedule="0 6 * * *", timeZone="Europe/Berlim"
+            ),
+            "spec.timeZone: .*unknown time zone Europe/Berlim.*use an IANA name",
+        ),
+    ],
+)
 def test_a_document_that_cannot_be_right_is_not_even_taken(
-    troubled: Workspace, cluster: Cluster
+    troubled: Workspace, cluster: Cluster, document: Document, said: str
 ) -> None:
-    wrong = task_queue("refused", "errands:1", minReplicas=3, maxReplicas=2)
-
-    with pytest.raises(CommandError, match="maxReplicas is below minReplicas; raise it, or lower"):
-        troubled.apply(wrong)
-    assert troubled.kubectl("get", "taskqueue", "refused", "--ignore-not-found") == ""
+    with pytest.raises(CommandError, match=said):
+        troubled.apply(document)
+    shown = troubled.kubectl("get", "tidework", "--output", "name")
+    assert "refused-at-once" not in shown
 
 
 def test_a_quota_that_is_used_up_is_told(

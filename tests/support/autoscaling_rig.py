@@ -108,6 +108,7 @@ class AutoscalingRig:
                 "spec": {
                     "replicas": 0,
                     "selector": {"matchLabels": worker_selector(QUEUE.name)},
+                    "template": {"metadata": {"labels": worker_labels(QUEUE.name, UID)}},
                 },
                 "status": {"observedGeneration": 1},
             },

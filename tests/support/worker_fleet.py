@@ -30,6 +30,7 @@ PRESENCE_TTL = timedelta(seconds=30)
 class Worker:
     """One pod with its worker.
 
+    is_cut_off: it goes on, and Redis hears nothing of it
     age: seconds since it was created; held: job id -> (lease token, second at which it ends)
     """
 
@@ -37,6 +38,7 @@ class Worker:
     age: int = 0
     told_to_end: bool = False
     is_stuck: bool = False
+    is_cut_off: bool = False
     sequence: int = 0
     held: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -176,7 +178,7 @@ class WorkerFleet:
         pod = next(pod for pod in self.pods if pod["metadata"]["name"] == worker.pod)
         was_told, worker.told_to_end = worker.told_to_end, "deletionTimestamp" in pod["metadata"]
         ready = worker.age >= self._start and not worker.is_stuck
-        if ready:
+        if ready and not worker.is_cut_off:
             # The signal comes a round after the timestamp, as on a slow node.
             await self._exchange(worker, can_claim=not was_told)
         if worker.told_to_end and was_told and not worker.held:

@@ -43,7 +43,9 @@ def test_every_field_is_read() -> None:
                 "nodeSelector": {"disk": "ssd"},
                 "affinity": {"nodeAffinity": {"x": [1]}},
                 "tolerations": [{"operator": "Exists"}],
-                "topologySpreadConstraints": [{"maxSkew": 1}],
+                "topologySpreadConstraints": [
+                    {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+                ],
                 "priorityClassName": "batch",
                 "runtimeClassName": "gvisor",
                 "imagePullSecrets": [{"name": "registry"}],
@@ -69,6 +71,31 @@ def test_every_field_is_read() -> None:
     assert pod.volumes == ({"name": "cache", "emptyDir": {}},)
     assert pod.container_security_context == {"readOnlyRootFilesystem": False}
     assert pod.env_from == ({"configMapRef": {"name": "shop"}},)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ({"tolerations": [{"key": 5}]}, r"tolerations\[0\]\.key: has to be text, not 5"),
+        ({"tolerations": [{"tolerationSeconds": "5"}]}, "has to be a whole number, not '5'"),
+        ({"securityContext": {"runAsNonRoot": "yes"}}, "has to be true or false, not 'yes'"),
+        ({"initContainers": [{"image": "a"}]}, r"initContainers\[0\]\.name: is required"),
+        ({"volumeMounts": [{"name": "a", "mountPath": "/a"}]}, "names a volume that is not there"),
+        ({"volumes": [{"name": "tidework-tmp"}]}, "are the operator's; use another name"),
+        ({"volumes": [{"name": "a"}, {"name": "a"}]}, "volumes: 'a' is given 2 times"),
+    ],
+)
+def test_what_a_cluster_would_refuse_in_the_pod_is_refused_with_its_place(
+    spec: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(ManifestErrors, match=fault):
+        queue(template={"spec": spec})
+
+
+def test_fields_of_kubernetes_that_are_not_known_here_are_let_in() -> None:
+    toleration = {"key": "a", "operator": "Lt", "somethingNew": {"x": [1]}}
+
+    assert queue(template={"spec": {"tolerations": [toleration]}}).spec.template.spec.tolerations
 
 
 def test_plain_variables_are_told_apart_from_references() -> None:

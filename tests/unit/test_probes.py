@@ -33,6 +33,9 @@ class Answers:
     def readyz(self) -> str:
         return self.reason
 
+    def redisz(self) -> str:
+        return self.reason
+
     def metrics(self) -> bytes:
         return b"page"
 

@@ -44,6 +44,53 @@ def test_a_second_password_is_refused_and_not_told() -> None:
     assert "hidden" not in str(refused.value)
 
 
+def test_a_url_in_a_file_wins_and_is_read_again_for_its_login(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "url"
+    monkeypatch.setenv("TIDEWORK_REDIS_URL", "redis://:started-with@a")
+    monkeypatch.setenv("TIDEWORK_REDIS_URL_FILE", str(file))
+
+    without = read_redis_url(WorkerSettings.load().redis_url)
+    assert (str(without), without.login) == ("a:6379", Login("", "started-with", url_file=file))
+    file.write_text("redis://u:fresh@b/1\n")
+    found = WorkerSettings.load().redis_url
+    assert str(read_redis_url(found)) == "b:6379"
+    assert read_redis_url(found).login == Login("u", "fresh", url_file=file)
+    assert Settings.load().redis_url == found, "as the processes of its jobs read it"
+
+    monkeypatch.setenv("TIDEWORK_REDIS_URL", found)
+    assert Settings.load().redis_url == found
+    given = Settings.load(redis_url="redis://c").redis_url
+    assert given == "redis://c", "who names a URL means that one"
+
+
+def test_a_file_without_a_url_is_refused_and_a_wrong_one_not_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "url"
+    monkeypatch.delenv("TIDEWORK_REDIS_URL", raising=False)
+    monkeypatch.setenv("TIDEWORK_REDIS_URL_FILE", str(file))
+    with pytest.raises(ConfigurationError, match=r"there is no URL in the file .*; write it there"):
+        Settings.load()
+
+    file.write_text("http://:hidden@h")
+    with pytest.raises(ConfigurationError, match=r"URL_FILE: the URL in the file .* wrong") as told:
+        Settings.load()
+    assert "hidden" not in str(told.value)
+
+
+def test_a_url_file_does_not_meet_a_password_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "url"
+    file.write_text("redis://h")
+    monkeypatch.setenv("TIDEWORK_REDIS_URL_FILE", str(file))
+    monkeypatch.setenv("TIDEWORK_REDIS_PASSWORD_FILE", FILE)
+
+    assert read_redis_url(Settings.load().redis_url).login == Login("", "", Path(FILE))
+
+
 @pytest.mark.parametrize(
     "url", ["http://:hidden@h", "redis://:hidden@h:port", "redis://:hidden@h?x=1"]
 )

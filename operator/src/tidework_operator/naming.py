@@ -34,6 +34,9 @@ DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 
 REDIS_SECRET_KEY = "url"
 
+PROBE_PORT = 8080
+"""Of worker pods: /livez, /readyz, /redisz and /metrics."""
+
 _LONGEST = 63
 _HASH_LENGTH = 8
 
@@ -89,6 +92,17 @@ def controller_uid(found: Mapping[str, Any]) -> str:
         if owner.get("controller"):
             return str(owner.get("uid", ""))
     return ""
+
+
+def has_template(deployment: Mapping[str, Any]) -> bool:
+    """Are its pods workers? Not before the template was applied: a seed's pods carry no such label.
+
+    Nothing else may be scaled: what a refused template leaves behind is an image without its
+    settings, its bounds and its ServiceAccount.
+    """
+    template = deployment["spec"].get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    return all_workers_selector().items() <= labels.items()
 
 
 def pod_of(incarnation: str) -> str:

@@ -50,6 +50,7 @@ class Observation:
     pods:       of its workers, as the API server has them
     load, stats: None while Redis is in trouble; ``redis_trouble`` says why
     silent:     names of ready pods whose workers have not shown themselves to Redis for too long
+    heard:      what the worker of the first of them says of its Redis, '' if it says nothing
     """
 
     deployment: Object | None
@@ -58,6 +59,7 @@ class Observation:
     stats: QueueStats | None = None
     redis_trouble: Trouble | None = None
     silent: tuple[str, ...] = ()
+    heard: str = ""
     scaling: ScalingReport | None = None
 
 

@@ -89,6 +89,10 @@ class OperatorHealth:
             return "stopping"
         return self._waits_for()
 
+    def redisz(self) -> str:
+        """Of Health. It has many servers: the conditions of TaskQueues tell of each."""
+        return ""
+
     def metrics(self) -> bytes:
         """Of Health."""
         return self._page.text()

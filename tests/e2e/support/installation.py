@@ -52,12 +52,7 @@ class Installation:
             remove_everything(self.cluster)
             # its deletion is part of remove_everything
             self._stack.enter_context(self.cluster.namespace(NAMESPACE, keep=lambda: True))
-            install = ("install", RELEASE, str(ROOT / "charts/tidework"), "--namespace", NAMESPACE)
-            # written as JSON, which is YAML
-            values = json.dumps(self._values())
-            self.cluster.helm(
-                *install, "--values", "-", "--wait", "--timeout", "180s", input=values
-            )
+            self.install_release()
         except CommandError as error:
             self._failure = f"{error}\n{dump(self.cluster, [NAMESPACE])}"
             self._stack.close()
@@ -69,6 +64,17 @@ class Installation:
         self._is_installed = False
         remove_everything(self.cluster)
         self._stack.close()
+
+    def install_release(self) -> None:
+        """`helm install`, and what has to be there afterwards is."""
+        install = ("install", RELEASE, str(ROOT / "charts/tidework"), "--namespace", NAMESPACE)
+        # written as JSON, which is YAML
+        values = json.dumps(self._values())
+        self.cluster.helm(*install, "--values", "-", "--wait", "--timeout", "180s", input=values)
+
+    def uninstall_release(self) -> None:
+        """`helm uninstall`: what outlives a release stays."""
+        self.cluster.helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
 
     def url(self) -> str:
         """Of Redis, as the workers reach it."""

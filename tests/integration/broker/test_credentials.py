@@ -119,6 +119,99 @@ async def test_until_the_file_is_right_the_refusal_names_it(
     assert (await broker.stats(QUEUE)).states[JobState.READY] == 2
 
 
+class UrlInAFile:
+    """A user whose URL is in a file, as in a mounted Secret."""
+
+    def __init__(self, server: ValkeyServer, account: Account) -> None:
+        self.file = account.file.with_name("url")
+        self._place = server.url.removeprefix("redis://")
+
+    def write(self, password: str) -> None:
+        self.file.write_text(f"redis://{USER}:{password}@{self._place}\n")
+
+    @property
+    def settings(self) -> Settings:
+        """Of a program that reads the file."""
+        return Settings(redis_url_file=self.file)
+
+
+async def test_a_renewed_url_needs_no_restart(server: ValkeyServer, account: Account) -> None:
+    renewed = UrlInAFile(server, account)
+    renewed.write("first")
+    broker = connect(renewed.settings.redis_url)
+    await broker.enqueue(QUEUE, [job("a")])
+    await account.change_password("second")
+    with pytest.raises(BrokerRefusedError, match=f"URL in the file {renewed.file}") as caught:
+        await broker.enqueue(QUEUE, [job("b")])
+    assert "first" not in str(caught.value)
+
+    renewed.write("second")
+    await broker.enqueue(QUEUE, [job("b")])
+
+    renewed.file.write_text(f"redis://{USER}:second@elsewhere")
+    await account.change_password("third")
+    with pytest.raises(BrokerRefusedError, match="names elsewhere:6379 by now, which counts after"):
+        await broker.enqueue(QUEUE, [job("c")])
+    renewed.file.write_text("http://:hidden@h")
+    with pytest.raises(BrokerRefusedError, match="is wrong: use redis://") as told:
+        await broker.enqueue(QUEUE, [job("c")])
+    assert "hidden" not in str(told.value)
+    await broker.close()
+
+
+async def test_a_url_file_that_is_gone_changes_nothing(
+    server: ValkeyServer, account: Account
+) -> None:
+    renewed = UrlInAFile(server, account)
+    renewed.write("first")
+    broker = connect(renewed.settings.redis_url)
+    renewed.file.unlink()
+    await broker.enqueue(QUEUE, [job("a")])
+    await account.change_password("first")
+
+    await broker.enqueue(QUEUE, [job("b")])
+
+    assert (await broker.stats(QUEUE)).states[JobState.READY] == 2
+    await broker.close()
+
+
+async def test_a_url_file_does_for_a_server_without_a_password(
+    server: ValkeyServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "url"
+    file.write_text(server.url)
+    broker = connect(Settings(redis_url_file=file).redis_url)
+
+    await broker.enqueue(QUEUE, [job("a")])
+
+    await broker.close()
+
+
+def test_a_running_worker_reads_a_renewed_url_and_says_why_it_waits(
+    server: ValkeyServer, account: Account, tmp_path: Path
+) -> None:
+    renewed = UrlInAFile(server, account)
+    renewed.write("first")
+    given = {"redis_url_file": renewed.file, "namespace": "shop"}
+    jobs = Jobs(Client(renewed.settings.model_copy(update={"namespace": "shop"})))
+    worker = WorkerProcess("hostile", tmp_path / "worker.log", given)
+    try:
+        worker.wait_started()
+        assert worker.probe("/redisz") == (200, "ok\n")
+        account.set_password("second")
+        why = f"URL in the file {renewed.file}: put it right there"
+        until(lambda: why in worker.probe("/redisz")[1], "it is refused, and says why")
+        assert worker.probe("/readyz")[0] == 200
+        renewed.write("second")
+
+        assert jobs.result(jobs.put("add", a=1, b=1)) == 2
+        until(lambda: worker.probe("/redisz")[0] == 200, "Redis answers again")
+    finally:
+        worker.end()
+        jobs.client.close_sync()
+    assert worker.remains() == []
+
+
 async def test_a_file_that_changes_while_its_password_is_tried_is_read_once_more(
     account: Account, broker: RedisBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,17 @@ def test_operator_workers_and_redis_share_a_password_that_was_made_up() -> None:
     assert Settings(redis_url=wanted).redis_url == wanted
 
 
+def test_the_password_stays_with_the_volume_when_the_release_goes() -> None:
+    rendering = render(WORKERS)
+
+    kept = {
+        (each["metadata"]["name"], each["metadata"].get("namespace"))
+        for each in rendering.all("Secret")
+        if (each["metadata"].get("annotations") or {}).get("helm.sh/resource-policy") == "keep"
+    }
+    assert kept == {(REDIS, None)}
+
+
 def test_two_installations_do_not_share_a_password() -> None:
     renderings = []
     for _ in range(2):

@@ -115,6 +115,12 @@ def test_the_chart_has_the_version_of_the_product() -> None:
         ({"redis": {"password": "too short"}}, "/redis/password"),
         ({"redis": {"maxmemory": "1Gi"}}, "/redis/maxmemory"),
         ({"log": {"level": "loud"}}, "/log/level"),
+        ({"resources": {"limits": {"memory": "512MB"}}}, "/resources/limits/memory"),
+        ({"resources": {"requests": {"cpu": -1}}}, "/resources/requests/cpu"),
+        ({"redis": {"resources": {"limits": {"memory": "1 Gi"}}}}, "/redis/resources/limits"),
+        ({"redis": {"storage": {"size": "8K"}}}, "/redis/storage/size"),
+        ({"tolerations": [{"key": 1}]}, "/tolerations/0/key"),
+        ({"redis": {"tolerations": [{"tolerationSeconds": "30"}]}}, "/redis/tolerations/0"),
     ],
 )
 def test_helm_refuses_what_does_not_fit_and_says_where(values: dict[str, Any], place: str) -> None:
@@ -122,3 +128,10 @@ def test_helm_refuses_what_does_not_fit_and_says_where(values: dict[str, Any], p
         render(values)
 
     assert place in str(refused.value)
+
+
+def test_quantities_of_every_form_are_taken() -> None:
+    quantities = {"cpu": 2, "memory": "1.5Gi", "ephemeral-storage": "1e9", "hugepages-2Mi": "4Mi"}
+    fractions = {"cpu": 0.5, "memory": "512M"}
+
+    render({"resources": {"limits": quantities, "requests": fractions}})

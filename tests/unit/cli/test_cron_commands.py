@@ -206,6 +206,8 @@ def test_lint_refuses_with_a_mark_and_status_1() -> None:
 
 def test_lint_of_documents(files: Path) -> None:
     assert run("lint", str(files)) == (
+        "TaskQueue default/emails: a cluster refuses it: spec.image: name the image with the "
+        "application, which builds on tidework/worker\n"
         f"1 TaskQueue(s), 1 CronTask(s): ok; tzdata {tzdata_version()}\n"
     )
     (files / "more.yaml").write_text(

@@ -33,6 +33,16 @@ FILE = Path("/run/secrets/redis")
             "redis://u@h?password_file=/run/secrets/redis",
             RedisUrl(Kind.SINGLE, (Place("h", 6379),), login=Login("u", "", FILE)),
         ),
+        (
+            "redis+sentinel://a/jobs?url_file=/run/secrets/redis",
+            RedisUrl(
+                Kind.SENTINEL,
+                (Place("a", 26379),),
+                service="jobs",
+                login=Login(url_file=FILE),
+                sentinel_login=Login(url_file=FILE, is_of_sentinels=True),
+            ),
+        ),
         ("unix:///run/r%20s", RedisUrl(Kind.SINGLE, (Place(path="/run/r s"),))),
         (
             "unix://u:p@/run/r",

@@ -9,7 +9,12 @@ import pytest
 from tests.support.autoscaling_rig import QUEUE, UID, AutoscalingRig
 from tidework.errors import BrokerUnavailableError, StaleTermError
 from tidework_operator.cluster import Kind
-from tidework_operator.naming import AUTOSCALING_ANNOTATION, owned_by_taskqueue, worker_labels
+from tidework_operator.naming import (
+    AUTOSCALING_ANNOTATION,
+    owned_by_taskqueue,
+    worker_labels,
+    worker_selector,
+)
 
 
 async def test_redis_in_trouble_holds_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +137,24 @@ async def test_without_a_term_nothing_is_touched() -> None:
     assert rig.seen.scaling is not None
     assert rig.seen.scaling.inactive is not None
     assert rig.seen.scaling.inactive.reason == "NotLed"
+
+
+@pytest.mark.parametrize("spec", [{"minReplicas": 1}, {"replicas": 2}, {}])
+async def test_a_deployment_without_its_template_is_never_scaled(spec: dict[str, int]) -> None:
+    rig = AutoscalingRig(maxReplicas=3, **spec)
+    complete = rig.fleet.deployment
+    seed = {**complete["spec"], "template": {"metadata": {"labels": worker_selector(QUEUE.name)}}}
+    rig.cluster.put(Kind.DEPLOYMENT, {**complete, "spec": seed})
+    await rig.put(3)
+    await rig.play(90)
+
+    assert rig.replicas == 0
+    assert rig.seen.scaling is not None
+    assert rig.seen.scaling.inactive is not None
+    assert rig.seen.scaling.inactive.reason == "NoDeployment"
+
+    rig.cluster.put(Kind.DEPLOYMENT, {**rig.fleet.deployment, "spec": complete["spec"]})
+    await rig.play_until(lambda: rig.replicas > 0)
 
 
 async def test_a_refused_term_ends_the_lead_before_the_cluster_is_touched() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml
 from click.testing import CliRunner
 from pydantic import BaseModel, Field
 
+from tidework.cli.lint import lint
 from tidework.manifests import CronTask, ManifestErrors, TaskQueue, parse_document
 from tidework_operator.crd.__main__ import differences, main, render
 from tidework_operator.crd.definitions import CRON_TASK, DEFINITIONS, TASK_QUEUE, Definition
@@ -21,6 +23,8 @@ ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests/data/crd"
 ACCEPTED = sorted((DATA / "accepted").glob("*.yaml"))
 REFUSED = sorted((DATA / "refused").glob("*.yaml"))
+REFUSED_BY_CLUSTERS = sorted((DATA / "refused-by-clusters").glob("*.yaml"))
+"""`tidework dev` runs them."""
 RULES = "x-kubernetes-validations"
 
 
@@ -94,7 +98,7 @@ def test_every_rule_names_the_remedy_and_has_a_document_that_breaks_it(
 ) -> None:
     kind = definition.kind.value.kind
     broken = set()
-    for path in REFUSED:
+    for path in (*REFUSED, *REFUSED_BY_CLUSTERS):
         if yaml.safe_load(path.read_text())["kind"] == kind:
             field, because = expected(path)
             broken.add((re.sub(r"\[[^]]*\]", "[]", field), because))
@@ -127,6 +131,16 @@ def test_refused_documents_are_refused_without_a_cluster_too(path: Path) -> None
     # The API server writes keys of maps in brackets.
     assert error.field == re.sub(r"\[(\D[^]]*)\]", r".\1", field)
     assert because
+
+
+@pytest.mark.parametrize("path", REFUSED_BY_CLUSTERS, ids=name_of)
+def test_what_only_a_cluster_refuses_is_told_by_lint(path: Path) -> None:
+    field, because = expected(path)
+
+    found = CliRunner().invoke(lint, [str(path)])
+
+    assert found.exit_code == 0
+    assert f"TaskQueue default/emails: a cluster refuses it: {field}: {because}" in found.output
 
 
 @pytest.mark.parametrize("path", ACCEPTED, ids=name_of)
@@ -194,12 +208,42 @@ def test_columns_show_fields_that_there_are(definition: Definition) -> None:
     fields = dict(parts(schema_of(definition)))
 
     for column in definition.columns:
-        names = re.findall(r"\w+", column.path.replace("[0]", ""))
+        path = re.sub(r"\[\?\(@\.type=='\w+'\)\]", "", column.path.replace("[0]", ""))
+        if path != column.path and path.startswith(".status.conditions"):
+            assert path.replace("conditions", "conditions[]").removeprefix(".") in fields
+            continue
+        names = re.findall(r"\w+", path)
         if column.path == ".metadata.creationTimestamp":
             continue
         top, *rest = names
         for name in rest:
             assert f"{top}.{name}" in fields
+
+
+def test_no_two_columns_of_queues_are_of_the_same_thing_and_one_says_of_what() -> None:
+    names = [column.name for column in TASK_QUEUE.columns]
+
+    # "Ready" and "Running" alone are said of pods, of jobs, and of the resource itself.
+    assert {"Ready", "Workers", "Jobs Waiting", "Jobs Running", "Dead Letters"} <= set(names)
+    assert {"Running", "Scheduled", "Dead"} & set(names) == set()
+    by_name = {column.name: column.path for column in TASK_QUEUE.columns}
+    assert by_name["Ready"] == ".status.conditions[?(@.type=='Ready')].status"
+    status = schema_of(TASK_QUEUE)["properties"]["status"]["properties"]
+    assert "ready" not in status, "a count of jobs, beside readyReplicas"
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=name_of)
+def test_descriptions_tell_the_defaults_which_explain_does_not_show(
+    definition: Definition,
+) -> None:
+    found = dict(parts(schema_of(definition)["properties"]["spec"]))
+    with_default = {path: part for path, part in found.items() if part.get("default", {}) != {}}
+
+    assert len(with_default) >= 5
+    for part in with_default.values():
+        default = part["default"]
+        words = default if isinstance(default, str) else json.dumps(default)
+        assert part["description"].endswith(f" Default: {words}.")
 
 
 class _Choice(BaseModel):

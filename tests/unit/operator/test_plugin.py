@@ -86,7 +86,8 @@ QUEUE_STATUS = {
     "replicas": 3,
     "wantedReplicas": 5,
     "readyReplicas": 2,
-    "ready": 12,
+    "workers": "2/5",
+    "backlog": 12,
     "running": 3,
     "scheduled": 1,
     "dead": 2,
@@ -119,10 +120,14 @@ def test_get_shows_queues_and_crontasks(terminal: Terminal) -> None:
     assert terminal.run("get") == 0
 
     assert terminal.out == (
-        "TASKQUEUE   REPLICAS   READY   RUNNING   SCHEDULED   DEAD   OLDEST   STATE\n"
-        "emails      3/5        12      3         1           2      40s      Served\n"
-        "reports                                                              !Away\n"
-        "unseen                                                               "
+        "TASKQUEUE   WORKERS   JOBS WAITING   JOBS RUNNING   JOBS LATER   DEAD LETTERS   "
+        "OLDEST   STATE\n"
+        "emails      2/5       12             3              1            2              "
+        "40s      Served\n"
+        "reports                                                                         "
+        "         !Away\n"
+        "unseen                                                                          "
+        "         "
         "(no operator has looked at it)\n"
         "\n"
         "CRONTASK   SCHEDULE    ZONE            LAST   RESULT      NEXT       ACTIVE   STATE\n"
@@ -140,7 +145,7 @@ def test_get_of_all_namespaces_names_them(terminal: Terminal) -> None:
     assert terminal.run("get", "-A") == 0
 
     lines = terminal.out.splitlines()
-    assert lines[0].startswith("NAMESPACE   TASKQUEUE   REPLICAS")
+    assert lines[0].startswith("NAMESPACE   TASKQUEUE   WORKERS")
     assert [line.split()[:2] for line in lines[1:]] == [["blog", "comments"], ["shop", "emails"]]
     assert terminal.choice == Choice("", "", None)
 
@@ -177,7 +182,7 @@ def test_why_tells_reason_conditions_and_pods(terminal: Terminal) -> None:
     assert terminal.out == (
         "TaskQueue shop/emails: 3 replicas, 2 ready, 5 wanted (minReplicas 0, maxReplicas 5)\n"
         "why: 12 jobs wait: 5 replicas are wanted\n"
-        "jobs: 12 ready, 3 running, 1 scheduled, 2 dead; the oldest has waited 40s\n"
+        "jobs: 12 waiting, 3 running, 1 later, 2 dead; the oldest has waited 40s\n"
         "last change: 40s ago\n"
         "\n"
         "CONDITION        STATUS   REASON            MESSAGE\n"

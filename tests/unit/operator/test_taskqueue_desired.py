@@ -144,8 +144,24 @@ def test_the_pod_fits_pod_security_restricted() -> None:
     assert spec["automountServiceAccountToken"] is False
     assert spec["serviceAccountName"] == "tw-emails"
     assert spec["enableServiceLinks"] is False
-    assert spec["volumes"] == [{"name": "tidework-tmp", "emptyDir": {}}]
-    assert worker["volumeMounts"] == [{"name": "tidework-tmp", "mountPath": "/tmp"}]
+    assert [volume["name"] for volume in spec["volumes"]] == ["tidework-tmp", "tidework-redis"]
+    assert spec["volumes"][0] == {"name": "tidework-tmp", "emptyDir": {}}
+    assert worker["volumeMounts"][0] == {"name": "tidework-tmp", "mountPath": "/tmp"}
+
+
+def test_the_url_of_redis_is_mounted_so_that_a_renewed_one_is_read() -> None:
+    spec = pod(redis="cache")["spec"]
+    (worker,) = spec["containers"]
+
+    secret = {"secretName": "tidework-redis-cache", "optional": True}
+    assert {"name": "tidework-redis", "secret": secret} in spec["volumes"]
+    mount = {"name": "tidework-redis", "mountPath": "/etc/tidework/redis", "readOnly": True}
+    assert mount in worker["volumeMounts"]
+    found = variables(worker)
+    assert found["TIDEWORK_REDIS_URL_FILE"] == "/etc/tidework/redis/url"
+    # A missing Secret is told by the kubelet for the variable; for a volume it would only wait.
+    reference = found["TIDEWORK_REDIS_URL"]["secretKeyRef"]
+    assert reference == {"name": "tidework-redis-cache", "key": "url"}
 
 
 def test_the_environment_makes_the_settings_of_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,8 +307,12 @@ def test_the_template_is_merged_field_by_field() -> None:
     assert spec["affinity"] == {"nodeAffinity": {}}
     assert spec["priorityClassName"] == "low"
     assert spec["imagePullSecrets"] == [{"name": "registry"}]
-    assert [volume["name"] for volume in spec["volumes"]] == ["models", "tidework-tmp"]
-    assert [mount["mountPath"] for mount in worker["volumeMounts"]] == ["/models", "/tmp"]
+    assert [volume["name"] for volume in spec["volumes"]] == [
+        *("models", "tidework-tmp", "tidework-redis"),
+    ]
+    assert [mount["mountPath"] for mount in worker["volumeMounts"]] == [
+        *("/models", "/tmp", "/etc/tidework/redis"),
+    ]
     assert worker["envFrom"] == [{"configMapRef": {"name": "common"}}]
     assert spec["securityContext"]["fsGroup"] == 1000
     assert spec["securityContext"]["runAsNonRoot"] is True
@@ -302,17 +322,16 @@ def test_the_template_is_merged_field_by_field() -> None:
         assert field not in spec
 
 
-def test_a_mount_at_tmp_of_the_spec_wins() -> None:
-    template = {
-        "spec": {
-            "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}}],
-            "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
-        }
-    }
-    spec = pod(template=template)["spec"]
+def test_mounts_of_the_spec_win_at_the_places_of_ours() -> None:
+    own = [
+        {"name": "scratch", "mountPath": "/tmp"},
+        {"name": "vault", "mountPath": "/etc/tidework/redis"},
+    ]
+    volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}}, {"name": "vault", "csi": {}}]
+    spec = pod(template={"spec": {"volumes": volumes, "volumeMounts": own}})["spec"]
 
-    assert [volume["name"] for volume in spec["volumes"]] == ["scratch"]
-    assert spec["containers"][0]["volumeMounts"] == [{"name": "scratch", "mountPath": "/tmp"}]
+    assert spec["volumes"] == volumes
+    assert spec["containers"][0]["volumeMounts"] == own
 
 
 def test_the_service_account_has_no_token() -> None:

@@ -8,7 +8,12 @@ import pytest
 
 from tests.support.reconcile_rig import NAME, QUEUE, UID, ReconcileRig, is_ours
 from tidework_operator.cluster import Kind, Object
-from tidework_operator.naming import DESIRED_HASH_ANNOTATION, owned_by_taskqueue, worker_labels
+from tidework_operator.naming import (
+    DESIRED_HASH_ANNOTATION,
+    has_template,
+    owned_by_taskqueue,
+    worker_labels,
+)
 from tidework_operator.taskqueues.objects import REAPPLY_S
 
 CHILDREN = (Kind.SERVICE_ACCOUNT, Kind.NETWORK_POLICY, Kind.PDB, Kind.DEPLOYMENT)
@@ -22,7 +27,7 @@ def foreign_deployment(labels: Mapping[str, str], *owners: Object) -> Object:
             "labels": dict(labels),
             "ownerReferences": list(owners),
         },
-        "spec": {"replicas": 3, "template": {"theirs": True}},
+        "spec": {"replicas": 3, "template": {"metadata": {"labels": dict(labels)}}},
     }
 
 
@@ -151,6 +156,50 @@ async def test_an_interrupted_creation_is_gone_on_with() -> None:
     (container,) = rig.deployment["spec"]["template"]["spec"]["containers"]
     assert container["args"] == ["tidework", "worker"]
     assert DESIRED_HASH_ANNOTATION in rig.deployment["metadata"]["annotations"]
+
+
+async def test_a_refused_template_leaves_a_deployment_without_replicas() -> None:
+    rig = ReconcileRig(minReplicas=2)
+    for _ in range(4):
+        rig.cluster.fail("apply", Kind.DEPLOYMENT, status=422)
+        await rig.round(seconds=20)
+        assert rig.deployment["spec"]["replicas"] == 0
+        assert rig.condition()[:2] == ("False", "SpecRefused")
+
+    rig.change(minReplicas=2, slots=2)
+    await rig.round()
+
+    assert rig.deployment["spec"]["replicas"] == 2
+    assert has_template(rig.deployment)
+
+
+async def test_a_bare_deployment_that_was_scaled_loses_its_pods() -> None:
+    rig = ReconcileRig(minReplicas=1)
+    rig.cluster.fail("apply", Kind.DEPLOYMENT, status=422)
+    await rig.round()
+    patch = {"spec": {"replicas": 1}}  # as an operator of an earlier version did
+    await rig.cluster.patch(
+        Kind.DEPLOYMENT, "shop", NAME, patch, subresource="scale", manager="tidework-scale"
+    )
+    rig.restart()
+    rig.cluster.fail("apply", Kind.DEPLOYMENT, status=422)
+    await rig.round()
+
+    assert rig.deployment["spec"]["replicas"] == 0
+
+
+async def test_a_lost_annotation_leaves_the_replicas_alone() -> None:
+    rig = ReconcileRig(minReplicas=2)
+    await rig.round()
+    found = rig.deployment
+    del found["metadata"]["annotations"]
+    rig.cluster.put(Kind.DEPLOYMENT, found)
+    rig.writes()
+    rig.restart()
+    await rig.round()
+
+    assert "patch deployments shop/tw-emails/scale" not in rig.writes()
+    assert rig.deployment["spec"]["replicas"] == 2
 
 
 async def test_two_operators_at_once_do_not_set_the_replicas_back() -> None:

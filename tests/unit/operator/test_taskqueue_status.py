@@ -101,11 +101,33 @@ def test_silent_workers_are_named() -> None:
     assert "a, b, c, d, e and 2 more" in found.message
 
 
+@pytest.mark.parametrize(
+    ("heard", "words"),
+    [
+        ("Redis at r:6379 refuses the credentials", ["a says: Redis at r:6379 refuses", "again"]),
+        ("ok", ["a says that its Redis answers", "compare the URL in Secret tidework-redis-x"]),
+        ("", ["nor do they answer", "NetworkPolicy", "tidework-redis-x"]),
+    ],
+)
+def test_of_silent_workers_the_cause_is_told_as_far_as_it_is_known(
+    heard: str, words: list[str]
+) -> None:
+    seen = replace(FINE, silent=("a",), heard=heard)
+    subject = Subject(None, None, seen, "tidework-redis-x")
+    (found,) = [each for each in judge(subject) if each.type == "WorkersHealthy"]
+
+    assert found.reason == "WorkersSilent"
+    for each in words:
+        assert each in found.message
+    assert ("NetworkPolicy" in found.message) is (heard == "")
+
+
 @pytest.mark.parametrize("limit", list(Limit))
-def test_every_limit_but_the_way_to_zero_and_an_unknown_load_is_told(limit: Limit) -> None:
+def test_every_limit_that_somebody_may_want_to_lift_is_told(limit: Limit) -> None:
+    untold = (Limit.IDLE_COUNTDOWN, Limit.LOAD_UNKNOWN, Limit.MIN_REPLICAS)
     found = conditions(replace(FINE, scaling=replace(SCALING, limits=(limit,))))["ScalingLimited"]
 
-    assert found.status is (limit not in (Limit.IDLE_COUNTDOWN, Limit.LOAD_UNKNOWN))
+    assert found.status is (limit not in untold)
 
 
 def test_the_most_telling_limit_wins() -> None:
@@ -148,7 +170,8 @@ def test_the_fields_are_those_of_the_crd() -> None:
         "wantedReplicas": 2,
         "why": "8 waiting over 1 slot x 4 per slot -> 2",
         "lastScaleTime": "2026-01-05T10:00:00Z",
-        "ready": states[JobState.READY] + 5,
+        "workers": "1/2",
+        "backlog": states[JobState.READY] + 5,
         "running": states[JobState.RUNNING],
         "scheduled": states[JobState.SCHEDULED],
         "dead": states[JobState.DEAD],
@@ -158,13 +181,13 @@ def test_the_fields_are_those_of_the_crd() -> None:
 
 
 def test_what_is_not_known_is_left_as_it_was() -> None:
-    assert make_status(taskqueue(ready=7), [], None, NOW) == {
+    assert make_status(taskqueue(backlog=7), [], None, NOW) == {
         "observedGeneration": 4,
         "conditions": [],
     }
     status = make_status(taskqueue(), [], Observation(None, ()), NOW)
     assert status["replicas"] == 0
-    assert not {"ready", "why", "lastScaleTime"} & status.keys()
+    assert not {"backlog", "workers", "why", "lastScaleTime"} & status.keys()
 
 
 def test_conditions_keep_the_time_of_their_last_transition() -> None:
@@ -187,7 +210,7 @@ def test_ages_are_rounded_the_more_the_older_they_are(seconds: float, told: int)
 
 def test_numbers_that_move_are_no_hurry() -> None:
     before = make_status(taskqueue(), judge(Subject(None, None, FINE)), FINE, NOW)
-    for changed in ({"ready": 5}, {"why": "else"}, {"oldestAgeSeconds": 30}):
+    for changed in ({"backlog": 5}, {"why": "else"}, {"oldestAgeSeconds": 30}):
         assert differs(before | changed, before)
         assert not is_urgent(before | changed, before)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.reconcile_rig import ReconcileRig
 from tidework_operator.cluster import ClusterError, Kind
 from tidework_operator.observations import ScalingReport, Trouble
-from tidework_operator.taskqueues.objects import trouble_of
+from tidework_operator.taskqueues.refusals import trouble_of
 
 
 async def test_a_spec_that_cannot_be_read_leaves_what_runs_as_it_is() -> None:
@@ -80,6 +80,64 @@ def test_answers_of_the_api_server_are_told_by_what_mends_them(
 
     assert trouble.reason == reason
     assert said in trouble.message
+
+
+OF_TYPES = "failed to create typed patch object (shop/tw-emails; apps/v1, Kind=Deployment): "
+IN_POD = ".spec.template.spec."
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            f"{OF_TYPES}{IN_POD}affinity.nodeAffinity: expected map, got &{{5}}",
+            "spec.template.spec.affinity.nodeAffinity: has to be a mapping",
+        ),
+        (
+            (
+                f'{OF_TYPES}{IN_POD}containers[name="worker"].env[name="A"].valueFrom.x: '
+                "expected string, got &value.valueUnstructured{Value:5}"
+            ),
+            'spec.env[name="A"].valueFrom.x: has to be text (put it in quotes)',
+        ),
+        (
+            (
+                f'{OF_TYPES}errors:\n  {IN_POD}volumes[name="a"].configMap.defaultMode: expected '
+                "numeric (int or float), got string\n  "
+                f'{IN_POD}containers[name="worker"].securityContext.x: field not declared in schema'
+            ),
+            (
+                'spec.template.spec.volumes[name="a"].configMap.defaultMode: has to be a number; '
+                "spec.template.spec.containerSecurityContext.x: Kubernetes has no such field here; "
+                "correct its name, or remove it"
+            ),
+        ),
+        (
+            (
+                "failed to convert new object (shop/tw-emails; apps/v1, Kind=Deployment) to proper "
+                "version: unable to convert unstructured object to apps/v1, Kind=Deployment: "
+                "quantities must match the regular expression '^x$'"
+            ),
+            "quantities must match the regular expression '^x$'",
+        ),
+        (
+            (
+                'Deployment.apps "tw-emails" is invalid: spec.template.spec.containers[0].'
+                'resources.requests: Invalid value: "2": must be integer multiple of page size'
+            ),
+            'spec.resources.requests: Invalid value: "2": must be integer multiple of page size',
+        ),
+    ],
+)
+def test_what_the_api_server_says_of_the_deployment_is_said_of_the_spec(
+    said: str, told: str
+) -> None:
+    trouble = trouble_of(ClusterError("PATCH deployments shop/tw-emails", 500, said))
+    if said.startswith("Deployment"):
+        trouble = trouble_of(ClusterError("PATCH deployments shop/tw-emails", 422, said))
+
+    assert trouble.reason == "SpecRefused"
+    assert trouble.message == f"the API server refuses what the spec asks for: {told}"
 
 
 async def test_the_waits_between_attempts_grow_until_the_spec_changes() -> None:

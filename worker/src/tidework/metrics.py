@@ -51,6 +51,7 @@ class WorkerNumbers:
 
     last_job_at: monotonic seconds, last_heartbeat_at: Unix seconds; 0 = never
     rejected: documents that became dead letters, by queue; redis_errors: by name of the error
+    redis_trouble: why the last request to Redis failed, '' if it did not
     """
 
     def __init__(self, version: str, slots: int, busy: Callable[[], int] = lambda: 0) -> None:
@@ -63,6 +64,7 @@ class WorkerNumbers:
         self.run_seconds: dict[QueueTask, RunSeconds] = defaultdict(RunSeconds)
         self.rejected: dict[str, int] = defaultdict(int)
         self.redis_errors: dict[str, int] = defaultdict(int)
+        self.redis_trouble = ""
         self.last_job_at = 0.0
         self.last_heartbeat_at = 0.0
 

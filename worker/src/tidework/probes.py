@@ -1,4 +1,4 @@
-"""Probes: /livez, /readyz and /metrics on one port, from one thread, whatever Redis does.
+"""Probes: /livez, /readyz, /redisz and /metrics on one port, from one thread, whatever Redis does.
 
 The worker's and the operator's alike. A probe reads what the owner's loop wrote down last: no
 import of the application, no round trip to Redis, no call into the loop.
@@ -30,6 +30,9 @@ class Health(Protocol):
 
     def readyz(self) -> str:
         """Why the process does not work (yet)."""
+
+    def redisz(self) -> str:
+        """Why Redis did not do what it was last asked; no reason to restart or to wait."""
 
     def metrics(self) -> bytes:
         """The page of Prometheus."""
@@ -96,10 +99,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self._say(self.answers.livez)
             case "/readyz":
                 self._say(self.answers.readyz)
+            case "/redisz":
+                self._say(self.answers.redisz)
             case "/metrics":
                 self._answer(200, CONTENT_TYPE, self.answers.metrics())
             case _:
-                self._answer(404, _PLAIN, b"there are /livez, /readyz and /metrics\n")
+                self._answer(404, _PLAIN, b"there are /livez, /readyz, /redisz and /metrics\n")
 
     def _say(self, ask: Callable[[], str]) -> None:
         reason = ask()

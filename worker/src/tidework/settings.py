@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from tidework.errors import ConfigurationError
 from tidework.model.identity import is_dns_label
 from tidework.model.lease import LEASE, POISON_CAP, RELEASE_CAP, QueueLimits
-from tidework.model.redis_url import add_login, read_redis_url
+from tidework.model.redis_url import add_login, add_url_file, read_redis_url, read_url_file
 
 LogFormat = Literal["auto", "human", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -27,13 +27,16 @@ class _Frozen(BaseSettings):
 
     @classmethod
     def load(cls, **given: Any) -> Self:
-        """Given values win over the environment; None counts as not given. Who passes a name,
-        with None or not, has an option of that name.
+        """Given values win over the environment, a given URL over a file that it names; None
+        counts as not given. Who passes a name, with None or not, has an option of that name.
 
         Raises ConfigurationError that names each variable or option at fault.
         """
+        values = {name: value for name, value in given.items() if value is not None}
+        if "redis_url" in values:
+            values.setdefault("redis_url_file", None)
         try:
-            return cls(**{name: value for name, value in given.items() if value is not None})
+            return cls(**values)
         except ValidationError as error:
             faults = []
             for fault in error.errors(include_url=False):
@@ -52,11 +55,14 @@ class Settings(_Frozen):
     redis_url:           see model/redis_url.py; the next two become options of it
     redis_username:      '' = that of the URL
     redis_password_file: read whenever a connection is made, so that a password may be rotated
+    redis_url_file:      the URL in it counts instead of redis_url while there is such a file; its
+                         user and password are read again whenever a connection is made
     """
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     redis_username: str = ""
     redis_password_file: Path | None = None
+    redis_url_file: Path | None = None
     namespace: str = "default"
     log_format: LogFormat = "auto"
     log_level: LogLevel = "info"
@@ -75,6 +81,34 @@ class Settings(_Frozen):
         return found
 
     @model_validator(mode="before")
+    @classmethod
+    def _complete_url(cls, found: dict[str, Any]) -> dict[str, Any]:
+        return cls._add_url_file(cls._add_login(cls._read_url_file(found)))
+
+    @classmethod
+    def _read_url_file(cls, found: dict[str, Any]) -> dict[str, Any]:
+        if not (file := found.get("redis_url_file")):
+            return found
+        try:
+            text = read_url_file(Path(file))
+        except ValueError as error:
+            raise ValueError(f"TIDEWORK_REDIS_URL_FILE: {error}") from error
+        if not text and not found.get("redis_url"):
+            raise ValueError(
+                f"TIDEWORK_REDIS_URL_FILE: there is no URL in the file {file}; "
+                "write it there, or give TIDEWORK_REDIS_URL"
+            )
+        return {**found, "redis_url": text} if text else found
+
+    @classmethod
+    def _add_url_file(cls, found: dict[str, Any]) -> dict[str, Any]:
+        if not (file := found.get("redis_url_file")):
+            return found
+        try:
+            return {**found, "redis_url": add_url_file(found["redis_url"], Path(file))}
+        except ValueError:
+            return found  # a wrong URL is told by the check of its own field
+
     @classmethod
     def _add_login(cls, found: dict[str, Any]) -> dict[str, Any]:
         username, file = found.get("redis_username", ""), found.get("redis_password_file")

@@ -1,8 +1,8 @@
 """The autoscaler: once a second, look at the cluster, then serve every queue, each by itself.
 
-Invariants: a queue that another leads, or that has no Deployment of its own, is looked at and
-never touched; while the API server does not answer nothing is decided; trouble with one queue's
-Redis does not keep the others waiting for longer than a round.
+Invariants: a queue that another leads, or that has no Deployment of its own, complete with its
+template, is looked at and never touched; while the API server does not answer nothing is decided;
+trouble with one queue's Redis does not keep the others waiting for longer than a round.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from tidework_operator.autoscaling.queue_round import QueueRound, Subject
 from tidework_operator.cluster import Cluster, ClusterError, Object
 from tidework_operator.documents import TaskQueueDocuments
 from tidework_operator.events import Events
+from tidework_operator.hearing import Hear, hear_worker
 from tidework_operator.inventory import Inventory
+from tidework_operator.naming import has_template
 from tidework_operator.observations import Observation, Observations, ScalingReport, Trouble
 
 EVERY = timedelta(seconds=1)
@@ -40,7 +42,9 @@ _NOT_LED = Trouble(
     "this operator does not lead the queue in Redis (yet); see RedisReachable and the operator's "
     "log if this stays",
 )
-_NO_DEPLOYMENT = Trouble("NoDeployment", "the Deployment does not exist yet; see Ready")
+_NO_DEPLOYMENT = Trouble(
+    "NoDeployment", "the Deployment does not exist yet, or has no template yet; see Ready"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +55,8 @@ class Autoscaler:
     broker:       of every queue; one without a connection raises BrokerRefusedError
     observations: written here, read by whoever tells people
     namespaces:   those that the operator serves; empty = the whole cluster
+
+    ``hear`` asks a worker why Redis does not hear of it.
     """
 
     def __init__(
@@ -71,6 +77,7 @@ class Autoscaler:
         self._observations = observations
         self._clock = clock
         self._namespaces = tuple(namespaces)
+        self.hear: Hear = hear_worker
         self._rounds = QueueRound(cluster, broker, observations, events, clock)
         self._memories: dict[str, Memory] = {}
         self._cluster_answers = True
@@ -119,9 +126,14 @@ class Autoscaler:
                     stats=redis.stats,
                     redis_trouble=redis.trouble,
                     silent=silent,
+                    heard=await self._hear(pods, silent),
                     scaling=report,
                 ),
             )
+
+    async def _hear(self, pods: tuple[Object, ...], silent: tuple[str, ...]) -> str:
+        found = [pod for pod in pods if pod["metadata"]["name"] == silent[0]] if silent else []
+        return await self.hear(found[0]) if found else ""
 
     async def _scale(
         self,
@@ -136,7 +148,7 @@ class Autoscaler:
         if term is None:
             self._memories.pop(uid, None)
             return _idle(deployment, redis.trouble or _NOT_LED)
-        if deployment is None:
+        if deployment is None or not has_template(deployment):
             return _idle(deployment, _NO_DEPLOYMENT)
         memory = self._memories.get(uid)
         if memory is None or memory.term != term:

@@ -116,6 +116,7 @@ def _column(found: Column) -> dict[str, Any]:
     return column | {"jsonPath": found.path, "description": found.description}
 
 
+_IS_READY = ".status.conditions[?(@.type=='Ready')]"
 _AGE = Column("Age", "date", ".metadata.creationTimestamp", "Time since it was created.")
 
 TASK_QUEUE = Definition(
@@ -127,13 +128,15 @@ TASK_QUEUE = Definition(
     spec=TaskQueueSpec,
     status=TaskQueueStatus,
     columns=(
-        Column("Replicas", "integer", ".status.replicas", "Worker pods there are."),
-        Column("Wanted", "integer", ".status.wantedReplicas", "Replicas that the load asks for."),
-        Column("Ready", "integer", ".status.ready", "Jobs that wait for a worker."),
-        Column("Running", "integer", ".status.running", "Jobs under a lease."),
-        Column("Scheduled", "integer", ".status.scheduled", "Jobs that are due later."),
-        Column("Dead", "integer", ".status.dead", "Dead letters."),
+        Column("Ready", "string", f"{_IS_READY}.status", "Whether the queue is served."),
+        Column("Reason", "string", f"{_IS_READY}.reason", "Why it is ready, or is not."),
+        Column("Workers", "string", ".status.workers", "Pods that are ready/replicas wanted."),
+        Column("Jobs Waiting", "integer", ".status.backlog", "Jobs that wait for a worker."),
+        Column("Jobs Running", "integer", ".status.running", "Jobs under a lease."),
+        Column("Jobs Later", "integer", ".status.scheduled", "Jobs that are due later."),
+        Column("Dead Letters", "integer", ".status.dead", "Jobs kept for a person."),
         Column("Oldest(s)", "integer", ".status.oldestAgeSeconds", "Wait of the oldest ready job."),
+        Column("Pods", "integer", ".status.replicas", "Those that drain included.", wide=True),
         Column("Why", "string", ".status.why", "Why there are so many replicas.", wide=True),
         _AGE,
     ),
@@ -153,6 +156,7 @@ CRON_TASK = Definition(
     spec=CronTaskSpec,
     status=CronTaskStatus,
     columns=(
+        Column("Ready", "string", f"{_IS_READY}.status", "Whether it fires into a queue."),
         # A document has one of the four: the column shows the one that is there.
         Column(
             "Schedule",
@@ -166,6 +170,7 @@ CRON_TASK = Definition(
         Column("Next", "string", ".status.nextScheduleTimes[0]", "The next fire time."),
         Column("Active", "integer", ".status.activeCount", "Runs that have not ended."),
         Column("Last Result", "string", ".status.lastResult", "State of the last run's job."),
+        Column("Reason", "string", f"{_IS_READY}.reason", "Why it is ready, or not.", wide=True),
         _AGE,
     ),
 )

@@ -8,6 +8,7 @@ Source: "Specifying a structural schema" in Kubernetes' page on CustomResourceDe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,7 +54,9 @@ _RULE_PARTS = ("rule", "message", "fieldPath")
 
 
 def structural_schema(model: type[BaseModel], *, defaults: bool = True) -> Schema:
-    """The schema of a part of a document. ``defaults``: let the API server fill them in.
+    """The schema of a part of a document.
+
+    defaults: let the API server fill them in, and have the descriptions tell them
 
     A default that is empty is left out: to whoever reads the document it means the same as none.
     Raises ValueError for what has no structural form.
@@ -119,6 +122,9 @@ class _Translation:
         default = found.pop("default")
         if not self._defaults or default in ("", [], {}, None):
             return
+        if "properties" not in found and "description" in found:
+            # `kubectl explain` shows no defaults of its own.
+            found["description"] += f" Default: {_in_words(default)}."
         if "properties" in found:
             filled = filled_in({}, found)
             if _without_empty(default) != filled:
@@ -129,6 +135,11 @@ class _Translation:
                 return
             default = {}
         found["default"] = default
+
+
+def _in_words(default: Any) -> str:
+    """A default as documents write it, on one line."""
+    return default if isinstance(default, str) else json.dumps(default)
 
 
 def filled_in(value: Any, schema: Schema) -> Any:

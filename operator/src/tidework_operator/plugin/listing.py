@@ -10,12 +10,15 @@ from tidework_operator.cluster import Object
 from tidework_operator.conditions import find_condition
 from tidework_operator.plugin.tables import shown, since, table, until
 
-_QUEUES = ("TASKQUEUE", "REPLICAS", "READY", "RUNNING", "SCHEDULED", "DEAD", "OLDEST", "STATE")
+_QUEUES = (
+    *("TASKQUEUE", "WORKERS"),
+    *("JOBS WAITING", "JOBS RUNNING", "JOBS LATER", "DEAD LETTERS", "OLDEST", "STATE"),
+)
 _CRONTASKS = ("CRONTASK", "SCHEDULE", "ZONE", "LAST", "RESULT", "NEXT", "ACTIVE", "STATE")
 
 
 def queue_table(found: Sequence[Object], *, all_namespaces: bool) -> str:
-    """TaskQueues; replicas are shown beside those that are wanted."""
+    """TaskQueues; workers that are ready are shown beside those that are wanted."""
     rows = [_queue_row(each) for each in found]
     return _with_namespaces(_QUEUES, found, rows, all_namespaces=all_namespaces)
 
@@ -44,12 +47,11 @@ def _with_namespaces(
 
 def _queue_row(found: Object) -> tuple[str, ...]:
     status = found.get("status") or {}
-    wanted = status.get("wantedReplicas")
-    replicas = shown(status.get("replicas")) + ("" if wanted is None else f"/{wanted}")
-    numbers = (shown(status.get(name)) for name in ("ready", "running", "scheduled", "dead"))
+    numbers = (shown(status.get(name)) for name in ("backlog", "running", "scheduled", "dead"))
     age = status.get("oldestAgeSeconds")
     oldest = "" if age is None else f"{age}s"
-    return found["metadata"]["name"], replicas, *numbers, oldest, _state(found)
+    workers = shown(status.get("workers"))
+    return found["metadata"]["name"], workers, *numbers, oldest, _state(found)
 
 
 def _crontask_row(found: Object, now: datetime) -> tuple[str, ...]:

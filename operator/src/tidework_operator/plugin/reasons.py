@@ -62,8 +62,8 @@ def _replicas(spec: dict[str, Any], status: dict[str, Any]) -> str:
 
 
 def _jobs(status: dict[str, Any]) -> str:
-    names = ("ready", "running", "scheduled", "dead")
-    words = ", ".join(f"{status.get(name, '?')} {name}" for name in names)
+    names = {"backlog": "waiting", "running": "running", "scheduled": "later", "dead": "dead"}
+    words = ", ".join(f"{status.get(name, '?')} {word}" for name, word in names.items())
     age = status.get("oldestAgeSeconds")
     return f"{words}; the oldest has waited {age}s" if age else words
 

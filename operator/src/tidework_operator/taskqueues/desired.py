@@ -20,12 +20,13 @@ from tidework.manifests import TaskQueue
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.naming import (
     DESIRED_HASH_ANNOTATION,
+    PROBE_PORT,
     owned_by_taskqueue,
     worker_labels,
     worker_selector,
     workers_name,
 )
-from tidework_operator.taskqueues.worker_pod import CONTAINER, PROBE_PORT, pod_template
+from tidework_operator.taskqueues.worker_pod import CONTAINER, pod_template
 
 REVISIONS = 3
 

@@ -16,6 +16,7 @@ from tidework.model.job import JobState
 from tidework.model.lease import QueueLimits
 from tidework.scaling import Limit
 from tidework_operator.conditions import Condition
+from tidework_operator.hearing import WELL
 from tidework_operator.observations import Observation, Trouble
 
 READY = "Ready"
@@ -36,14 +37,14 @@ _LIMITS: dict[Limit, tuple[str, str]] = {
         "Draining",
         "pods that still drain count against maxReplicas; more can start as they end",
     ),
-    Limit.MIN_REPLICAS: ("TooFewReplicas", "the load asks for fewer than minReplicas"),
     Limit.BUSY: ("Busy", "fewer replicas are wanted, and go as soon as their jobs have ended"),
     Limit.SCALE_UP_POLICY: ("ScaleUpLimit", "scaling.behavior.scaleUp bounds the growth"),
     Limit.SCALE_DOWN_POLICY: ("ScaleDownLimit", "scaling.behavior.scaleDown bounds the shrinking"),
     Limit.SCALE_UP_WINDOW: ("ScaleUpStabilized", "scaleUp's window has not passed yet"),
     Limit.SCALE_DOWN_WINDOW: ("ScaleDownStabilized", "scaleDown's window has not passed yet"),
 }
-"""Most telling first. The countdown to zero is no limit but the way there."""
+"""Most telling first. The countdown to zero is not a limit but the way there, and minReplicas are
+what an idle queue is asked to have: said at each of them it would hide the limits that matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Subject:
 
     objects: why its objects could not be applied, None if they were
     workers: why its workers do not start, None if nothing is known against them
+    secret:  the Secret with the URL of its workers' Redis
     keeps:   how many dead letters it keeps at most
     seen:    None until the autoscaler looked at it
     """
@@ -59,6 +61,7 @@ class Subject:
     objects: Trouble | None
     workers: Trouble | None
     seen: Observation | None
+    secret: str = ""
     keeps: int = QueueLimits().keep_count
 
 
@@ -132,7 +135,8 @@ def _workers(subject: Subject) -> Condition:
     if seen is None:
         return Condition(WORKERS_HEALTHY, None, _NOT_YET, "the workers were not looked at yet")
     if seen.silent:
-        return Condition(WORKERS_HEALTHY, False, "WorkersSilent", _silence(seen.silent))
+        words = _silence(seen.silent, seen.heard, subject.secret)
+        return Condition(WORKERS_HEALTHY, False, "WorkersSilent", words)
     if not seen.pods:
         return Condition(WORKERS_HEALTHY, True, "NoWorkers", "there are none at present")
     return Condition(WORKERS_HEALTHY, True, "Healthy", "nothing is known against them")
@@ -152,10 +156,22 @@ def _dead_letters(subject: Subject) -> Condition:
     return Condition(DEAD_LETTERS_KEPT, True, "BelowLimit", "none is dropped for their number")
 
 
-def _silence(pods: Sequence[str]) -> str:
+def _silence(pods: Sequence[str], heard: str, secret: str) -> str:
+    """What is known of the cause: what a worker says itself, else what is left to look at."""
+    them = f"ready, but Redis hears nothing of them: {_some(pods)}; "
+    if heard == WELL:
+        return (
+            f"{them}{pods[0]} says that its Redis answers, so it is another one than the "
+            f"operator's: compare the URL in Secret {secret} with the operator's connection"
+        )
+    if heard:
+        return (
+            f"{them}{pods[0]} says: {heard}; it reads Secret {secret} of its own namespace, "
+            "and again within two minutes after that has changed"
+        )
     return (
-        f"ready, but Redis hears nothing of them: {_some(pods)}; their Secret may name another "
-        "Redis than the operator's connection, or a NetworkPolicy is in the way"
+        f"{them}nor do they answer the operator: a NetworkPolicy may be in the way, or Secret "
+        f"{secret} names another Redis than the operator's connection; their log says more"
     )
 
 

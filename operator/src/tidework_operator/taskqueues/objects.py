@@ -3,7 +3,7 @@
 Applied when the TaskQueue changes, when the Deployment is gone, and every few minutes, which mends
 what somebody else changed; an operator that starts trusts the hash on the Deployment meanwhile.
 The Deployment comes last: with its hash, all the others have been applied. One that is controlled
-by something else is never touched.
+by something else is never touched, and one without its template has no replicas.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import zlib
 from dataclasses import dataclass
 
 from tidework.clock import Clock
-from tidework.manifests import TaskQueue
+from tidework.manifests import IMAGE_MISSING, TaskQueue
 from tidework_operator.cluster import SCALE_MANAGER, Cluster, ClusterError, Kind, Object
 from tidework_operator.naming import (
     DESIRED_HASH_ANNOTATION,
     all_workers_selector,
     controller_uid,
+    has_template,
     worker_selector,
     workers_name,
 )
 from tidework_operator.observations import Observation, Trouble
 from tidework_operator.taskqueues.desired import Desired, desired_objects, seed_of
+from tidework_operator.taskqueues.refusals import trouble_of
 
 REAPPLY_S = 300.0
 FIRST_WAIT_S = 1.0
@@ -32,10 +34,7 @@ LONGEST_WAIT_S = 300.0
 _LOOKS_OLD_S = 10.0
 """What was observed within this after an application may be older than it."""
 
-_NO_IMAGE = Trouble(
-    "ImageMissing",
-    "spec.image is not set; name the image with the application, which builds on tidework/worker",
-)
+_NO_IMAGE = Trouble("ImageMissing", f"spec.image is not set; {IMAGE_MISSING}")
 
 logger = logging.getLogger(__name__)
 
@@ -108,8 +107,10 @@ class WorkerObjects:
             # Bounded before the power is taken: failures may be many.
             doublings = min(last.failures - 1, 10)
             return now - last.at >= min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0**doublings)
-        is_gone = seen is not None and seen.deployment is None
-        wait = _LOOKS_OLD_S if is_gone else REAPPLY_S
+        is_lacking = seen is not None and (
+            seen.deployment is None or not has_template(seen.deployment)
+        )
+        wait = _LOOKS_OLD_S if is_lacking else REAPPLY_S
         return now - last.at >= wait
 
     async def _try(self, queue: TaskQueue, desired: Desired) -> Trouble | None:
@@ -124,6 +125,10 @@ class WorkerObjects:
         found = await self._cluster.get(Kind.DEPLOYMENT, *place)
         if found is not None and (trouble := _foreign(found, queue)) is not None:
             return trouble
+        is_bare = found is None or not has_template(found)
+        if found is not None and is_bare and found["spec"].get("replicas", 1) > 0:
+            # Somebody's hand, or an operator of an earlier version: these pods are no workers.
+            await self._set_replicas(place, 0)
         for kind, body in desired.others:
             await self._cluster.apply(kind, body)
         if found is None:
@@ -134,32 +139,19 @@ class WorkerObjects:
         await self._cluster.apply(Kind.DEPLOYMENT, desired.deployment)
         spec = queue.spec
         first = spec.min_replicas if spec.replicas is None else spec.replicas
-        if found is None and first > 0:
+        if is_bare and first > 0:
             # The load may be unknown for long yet; minReplicas are wanted in any case.
-            patch = {"spec": {"replicas": first}}
-            await self._cluster.patch(
-                Kind.DEPLOYMENT, *place, patch, subresource="scale", manager=SCALE_MANAGER
-            )
+            await self._set_replicas(place, first)
         return None
 
-
-def trouble_of(error: ClusterError) -> Trouble:
-    """What an answer of the API server means for whoever wrote the TaskQueue."""
-    said = error.reason
-    if "being terminated" in said or (error.status == 404 and said.startswith("namespaces ")):
-        return Trouble("NamespaceTerminating", f"the namespace is going away: {said}")
-    if error.is_forbidden and "quota" in said:
-        return Trouble("QuotaExceeded", f"{said}; raise the ResourceQuota of the namespace")
-    if error.is_forbidden:
-        return Trouble(
-            "Forbidden",
-            f"the API server refuses ({error.doing}: {said}); the operator's role (chart) or an "
-            "admission policy of the cluster has to allow it",
+    async def _set_replicas(self, place: tuple[str, str], replicas: int) -> None:
+        await self._cluster.patch(
+            Kind.DEPLOYMENT,
+            *place,
+            {"spec": {"replicas": replicas}},
+            subresource="scale",
+            manager=SCALE_MANAGER,
         )
-    if error.status in (400, 422) or "typed patch object" in said:
-        # Server-side apply answers 500 to a field that the schema does not have.
-        return Trouble("SpecRefused", f"the API server refuses what the spec asks for: {said}")
-    return Trouble("ApiServerTrouble", f"{error}; it is tried again")
 
 
 def _foreign(found: Object, queue: TaskQueue) -> Trouble | None:

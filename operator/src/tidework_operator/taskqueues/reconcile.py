@@ -19,6 +19,7 @@ from tidework_operator.conditions import Condition, find_condition
 from tidework_operator.documents import TaskQueueDocuments
 from tidework_operator.events import Events
 from tidework_operator.inventory import Inventory
+from tidework_operator.naming import redis_secret
 from tidework_operator.observations import Observation, Observations
 from tidework_operator.taskqueues.judgement import READY, Subject, judge, judge_invalid
 from tidework_operator.taskqueues.objects import WorkerObjects
@@ -91,7 +92,8 @@ class TaskQueueReconciler:
         if seen is not None:
             now = self._clock.now()
             workers = find_problem(seen.deployment, seen.pods, reading.spec.redis, now)
-        subject = Subject(objects, workers, seen, reading.limits.keep_count)
+        secret = redis_secret(reading.spec.redis)
+        subject = Subject(objects, workers, seen, secret, reading.limits.keep_count)
         await self._tell(found, judge(subject), seen)
 
     async def _tell(

@@ -21,7 +21,14 @@ from tidework_operator.observations import Observation
 QUIET = timedelta(seconds=5)
 
 _LONGEST_WHY = 4096
-_PROMPT = ("observedGeneration", "replicas", "wantedReplicas", "readyReplicas", "selector")
+_PROMPT = (
+    "observedGeneration",
+    "replicas",
+    "wantedReplicas",
+    "readyReplicas",
+    "workers",
+    "selector",
+)
 
 
 def make_status(
@@ -76,13 +83,14 @@ def _fields(name: str, seen: Observation) -> Object:
     }
     if seen.scaling is not None:
         status["wantedReplicas"] = seen.scaling.wanted
+        status["workers"] = f"{status['readyReplicas']}/{seen.scaling.wanted}"
         status["why"] = seen.scaling.why[:_LONGEST_WHY]
         if seen.scaling.last_scale is not None:
             status["lastScaleTime"] = seen.scaling.last_scale.replace(microsecond=0)
     if seen.stats is not None:
         states = seen.stats.states
         status |= {
-            "ready": seen.stats.backlog,
+            "backlog": seen.stats.backlog,
             "running": states[JobState.RUNNING],
             "scheduled": states[JobState.SCHEDULED],
             "dead": states[JobState.DEAD],

@@ -1,7 +1,10 @@
 """The pod of a worker: what a TaskQueue says, over defaults that Pod Security `restricted` takes.
 
 What the TaskQueue adds by ``spec.template`` is merged field by field; labels, variables and the
-mount of /tmp that the operator needs win, but for a /tmp that the TaskQueue mounts itself.
+mounts that the operator needs win, but for a place where the TaskQueue mounts something itself.
+
+The URL of Redis comes twice. As a variable it is there from the start, and its Secret's absence
+is told by the kubelet. As a file it is renewed with the Secret, so that a worker outlives that.
 """
 
 from __future__ import annotations
@@ -9,10 +12,15 @@ from __future__ import annotations
 from tidework.manifests import TaskQueue
 from tidework.manifests.worker_environment import worker_environment
 from tidework_operator.cluster import Object
-from tidework_operator.naming import REDIS_SECRET_KEY, redis_secret, worker_labels, workers_name
+from tidework_operator.naming import (
+    PROBE_PORT,
+    REDIS_SECRET_KEY,
+    redis_secret,
+    worker_labels,
+    workers_name,
+)
 
 CONTAINER = "worker"
-PROBE_PORT = 8080
 COMMAND = ("tidework", "worker")
 
 HAND_BACK_S = 15
@@ -21,7 +29,10 @@ HAND_BACK_S = 15
 LIVENESS_GRACE_S = 10
 """A worker whose loop stands still will not drain: its end must not take the drain's long grace."""
 
+_TMP = "/tmp"  # noqa: S108 - in the container
 _TMP_VOLUME = "tidework-tmp"
+_REDIS = "/etc/tidework/redis"
+_REDIS_VOLUME = "tidework-redis"
 
 
 def pod_template(queue: TaskQueue) -> Object:
@@ -44,10 +55,16 @@ def termination_grace_s(queue: TaskQueue) -> int:
 def _pod_spec(queue: TaskQueue) -> Object:
     spec = queue.spec.template.spec
     mounts = spec.model_dump(mode="json")["volume_mounts"]
+    taken = {mount.get("mountPath") for mount in mounts}
     volumes: list[Object] = []
-    if all(mount.get("mountPath") != "/tmp" for mount in mounts):  # noqa: S108 - in the container
-        volumes = [{"name": _TMP_VOLUME, "emptyDir": {}}]
-        mounts.append({"name": _TMP_VOLUME, "mountPath": "/tmp"})  # noqa: S108
+    if _TMP not in taken:
+        volumes.append({"name": _TMP_VOLUME, "emptyDir": {}})
+        mounts.append({"name": _TMP_VOLUME, "mountPath": _TMP})
+    if _REDIS not in taken:
+        # Optional: a Secret that is deleted must not keep pods from starting without a word.
+        secret = {"secretName": redis_secret(queue.spec.redis), "optional": True}
+        volumes.append({"name": _REDIS_VOLUME, "secret": secret})
+        mounts.append({"name": _REDIS_VOLUME, "mountPath": _REDIS, "readOnly": True})
     given = spec.model_dump(
         mode="json",
         by_alias=True,
@@ -138,6 +155,7 @@ def _environment(queue: TaskQueue) -> list[Object]:
                 "secretKeyRef": {"name": redis_secret(queue.spec.redis), "key": REDIS_SECRET_KEY}
             }
         },
+        "TIDEWORK_REDIS_URL_FILE": {"value": f"{_REDIS}/{REDIS_SECRET_KEY}"},
         # The pod's own address, be it of IPv4 or IPv6: there the kubelet and Prometheus ask.
         "TIDEWORK_PROBE_HOST": {"value": "$(POD_IP)"},
         "TIDEWORK_PROBE_PORT": {"value": str(PROBE_PORT)},

@@ -283,7 +283,7 @@ class Delivery:
                 return not was
             case NotSentError(reason=AuthenticationError()):
                 was, request.password_was_read_again = request.password_was_read_again, True
-                return self._url.login.password_file is not None and not was
+                return self._url.login.file is not None and not was
             case AskError():
                 return self._follow(request, fault)
         if isinstance(fault, NotSentError) or is_role_lost(fault):

@@ -27,7 +27,7 @@ from tidework.errors import (
     BrokerRefusedError,
     BrokerUnavailableError,
 )
-from tidework.model.redis_url import Kind, Place, RedisUrl
+from tidework.model.redis_url import Kind, Place, RedisUrl, read_redis_url, read_url_file
 
 OLDEST_REDIS = (7, 0)
 OLDEST_WITH_WAITAOF = (7, 2)
@@ -119,7 +119,7 @@ class Refusals:
             return BrokerError(f"{at} answered: {text}")
         return BrokerUnavailableError(
             f"{at} cannot be reached ({text}); check that it runs and that "
-            f"{self._named_by} names it"
+            f"{self._named_by} names it{self._moved()}"
         )
 
     def _elsewhere(self, at: str, text: str) -> BrokerError:
@@ -134,11 +134,30 @@ class Refusals:
 
     def _login_remedy(self) -> str:
         login = self._url.login
+        if login.url_file is not None:
+            return (
+                f"user and password are those of the URL in the file {login.url_file}: put it "
+                f"right there{self._moved()}"
+            )
         if login.password_file is None:
             return "set user and password in the URL: redis://USER:PASSWORD@HOST:PORT/DB"
         user = f"of user {login.username!r} " if login.username else ""
         return (
             f"the password {user}is the one in the file {login.password_file}: put it right there"
+        )
+
+    def _moved(self) -> str:
+        """A word on a file whose URL names other servers by now: its login alone is read again."""
+        file = self._url.login.url_file
+        try:
+            text = "" if file is None else read_url_file(file)
+        except ValueError as error:
+            return f"; {error}"
+        if not text or read_redis_url(text).places == self._url.places:
+            return ""
+        return (
+            f"; the URL in the file {file} names {read_redis_url(text)} by now, "
+            "which counts after a restart of this program"
         )
 
     def replica(self, place: Place) -> BrokerError:

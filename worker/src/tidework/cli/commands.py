@@ -110,6 +110,8 @@ def worker(ctx: click.Context, /, queue: tuple[str, ...], **given: Any) -> None:
     for name in ("redis_url", "namespace"):
         if given[name] is not None:
             os.environ[f"TIDEWORK_{name.upper()}"] = given[name]
+    if given["redis_url"] is not None:
+        os.environ.pop("TIDEWORK_REDIS_URL_FILE", None)
     raise click.exceptions.Exit(run_worker(settings))
 
 

@@ -44,6 +44,9 @@ def lint(files: tuple[Path, ...], namespace: str | None) -> None:
     if faults:
         click.echo("\n".join(faults))
         raise click.exceptions.Exit(_FAULT)
+    for queue in manifests.queues:
+        for fault in queue.cluster_faults:
+            click.echo(f"TaskQueue {queue.queue_name}: a cluster refuses it: {fault}")
     now = SystemClock().now()
     for given in given_in(manifests, now):
         for remark in remarks(given, now):

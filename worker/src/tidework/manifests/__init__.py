@@ -39,6 +39,7 @@ from tidework.manifests.status import (
 )
 from tidework.manifests.taskqueue import (
     CLUSTER_FIELDS,
+    IMAGE_MISSING,
     Memory,
     Recycle,
     Retention,
@@ -49,6 +50,7 @@ from tidework.manifests.taskqueue import (
 __all__ = [
     "API_VERSION",
     "CLUSTER_FIELDS",
+    "IMAGE_MISSING",
     "KINDS",
     "Behavior",
     "CatchUp",

@@ -13,12 +13,10 @@ from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import (
-    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -26,18 +24,33 @@ from pydantic_core import CoreSchema, core_schema
 
 from tidework.manifests.part import (
     CEL_RULES,
+    LIST_KEYS,
+    LIST_TYPE,
     Form,
     OpenObject,
     Part,
     cel,
     cel_rules,
-    cel_text,
     checked,
     refuse,
 )
+from tidework.manifests.pod_objects import (
+    NO_SUCH_VOLUME,
+    OWN_VOLUME,
+    OWN_VOLUMES,
+    Container,
+    ContainerSecurityContext,
+    EnvSource,
+    SecurityContext,
+    Spread,
+    Toleration,
+    Volume,
+    VolumeMount,
+    repeated,
+    volume_faults,
+)
+from tidework.manifests.quantities import Quantity, resource_faults, resource_rules
 
-_QUANTITY = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?"
-_QUANTITY_RULE = "write a quantity of Kubernetes such as 500m, 2, 256Mi or 1.5Gi"
 _OWN_PREFIX = "tidework.dev/"
 
 
@@ -49,30 +62,6 @@ class ImagePullPolicy(StrEnum):
     NEVER = "Never"
 
 
-def _as_text(found: Any) -> Any:
-    """A whole number is a quantity too: ``cpu: 2``."""
-    return str(found) if type(found) is int else found
-
-
-Quantity = Annotated[
-    str,
-    Field(max_length=64),
-    Form(_QUANTITY, _QUANTITY_RULE),
-    BeforeValidator(_as_text),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "x-kubernetes-int-or-string": True,
-            "maxLength": 64,
-        }
-        | cel_rules(
-            cel(
-                f"type(self) == int ? self >= 0 : self.matches('^({cel_text(_QUANTITY)})$')",
-                _QUANTITY_RULE,
-            )
-        )
-    ),
-]
 ImageName = Annotated[
     str,
     Field(min_length=1, max_length=1024),
@@ -140,6 +129,8 @@ class EnvVar(Part):
 class Resources(Part):
     """Resources of the worker container, as in Kubernetes."""
 
+    model_config = ConfigDict(json_schema_extra=cel_rules(*resource_rules()))
+
     requests: dict[str, Quantity] = Field(
         default={}, max_length=32, description="What is reserved for each replica."
     )
@@ -149,6 +140,11 @@ class Resources(Part):
         description="What a replica may use at most. Near its memory limit a worker ends its "
         "largest child first.",
     )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        refuse(resource_faults(self.requests, self.limits))
+        return self
 
 
 class ObjectReference(Part):
@@ -208,16 +204,33 @@ class PodSpec(Part):
     the pod.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra=cel_rules(
+            cel(
+                "!has(self.volumeMounts) || self.volumeMounts.all(mount, has(self.volumes) && "
+                "self.volumes.exists(volume, volume.name == mount.name))",
+                NO_SUCH_VOLUME,
+                "volumeMounts",
+            ),
+            cel(
+                "!has(self.volumes) || "
+                f"self.volumes.all(volume, !volume.name.startsWith('{OWN_VOLUMES}'))",
+                OWN_VOLUME,
+                "volumes",
+            ),
+        )
+    )
+
     node_selector: dict[str, LabelValue] = Field(
         default={}, max_length=64, description="Labels that a node has to have."
     )
     affinity: OpenObject | None = Field(
         default=None, description="Preferred and required places, as in a Pod."
     )
-    tolerations: tuple[OpenObject, ...] = Field(
+    tolerations: tuple[Toleration, ...] = Field(
         default=(), max_length=64, description="Taints that do not keep the pods away."
     )
-    topology_spread_constraints: tuple[OpenObject, ...] = Field(
+    topology_spread_constraints: tuple[Spread, ...] = Field(
         default=(), max_length=32, description="How the pods are spread over nodes and zones."
     )
     priority_class_name: ObjectName | None = Field(
@@ -229,31 +242,52 @@ class PodSpec(Part):
     image_pull_secrets: tuple[ObjectReference, ...] = Field(
         default=(), max_length=32, description="Secrets with which the image is pulled."
     )
-    init_containers: tuple[OpenObject, ...] = Field(
-        default=(), max_length=16, description="Containers that run before the worker."
+    init_containers: tuple[Container, ...] = Field(
+        default=(),
+        max_length=16,
+        description="Containers that run before the worker.",
+        json_schema_extra={LIST_TYPE: "map", LIST_KEYS: ["name"]},
     )
-    volumes: tuple[OpenObject, ...] = Field(
-        default=(), max_length=64, description="More volumes, to be mounted by volumeMounts."
+    volumes: tuple[Volume, ...] = Field(
+        default=(),
+        max_length=64,
+        description="More volumes, to be mounted by volumeMounts.",
+        json_schema_extra={LIST_TYPE: "map", LIST_KEYS: ["name"]},
     )
-    volume_mounts: tuple[OpenObject, ...] = Field(
-        default=(), max_length=64, description="More mounts of the worker container."
+    volume_mounts: tuple[VolumeMount, ...] = Field(
+        default=(),
+        max_length=64,
+        description="More mounts of the worker container.",
+        json_schema_extra={LIST_TYPE: "map", LIST_KEYS: ["mountPath"]},
     )
-    env_from: tuple[OpenObject, ...] = Field(
+    env_from: tuple[EnvSource, ...] = Field(
         default=(),
         max_length=64,
         description="ConfigMaps and Secrets whose keys become environment variables of the worker "
         "container.",
     )
-    security_context: OpenObject | None = Field(
+    security_context: SecurityContext | None = Field(
         default=None,
         description="Fields of the pods' securityContext, put over those that the operator sets "
         "(Pod Security `restricted`).",
     )
-    container_security_context: OpenObject | None = Field(
+    container_security_context: ContainerSecurityContext | None = Field(
         default=None,
         description="Fields of the worker container's securityContext, put over those that the "
         "operator sets (Pod Security `restricted`, read-only root filesystem).",
     )
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        refuse(
+            [
+                *volume_faults(self.volumes, self.volume_mounts),
+                *repeated("volumes", (volume["name"] for volume in self.volumes)),
+                *repeated("volumeMounts", (mount["mountPath"] for mount in self.volume_mounts)),
+                *repeated("initContainers", (found["name"] for found in self.init_containers)),
+            ]
+        )
+        return self
 
 
 class PodTemplate(Part):

@@ -75,10 +75,15 @@ class TaskQueueStatus(Status):
     replicas: int = Field(default=0, ge=0, description="Worker pods, those that drain included.")
     wanted_replicas: int = Field(default=0, ge=0, description="Replicas that the load asks for.")
     ready_replicas: int = Field(default=0, ge=0, description="Worker pods that are ready.")
+    workers: str = Field(
+        default="",
+        max_length=32,
+        description="Worker pods that are ready, and replicas that the load asks for: 2/3.",
+    )
     selector: str = Field(
         default="", max_length=1024, description="Label selector of the worker pods, as text."
     )
-    ready: int = Field(default=0, ge=0, description="Jobs that wait for a worker.")
+    backlog: int = Field(default=0, ge=0, description="Jobs that wait for a worker.")
     running: int = Field(default=0, ge=0, description="Jobs under a lease.")
     scheduled: int = Field(default=0, ge=0, description="Jobs that are due later.")
     dead: int = Field(default=0, ge=0, description="Dead letters.")

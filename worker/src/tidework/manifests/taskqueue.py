@@ -5,7 +5,6 @@ What only a cluster needs (image, resources, the pods' template) is ignored by `
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
@@ -31,6 +30,7 @@ from tidework.manifests.pod import (
     PodTemplate,
     Resources,
 )
+from tidework.manifests.pod_objects import repeated
 from tidework.manifests.scaling import Scaling
 from tidework.model.durability import Durability
 from tidework.model.identity import QueueName
@@ -50,6 +50,8 @@ AppName = Annotated[
     ),
 ]
 
+
+IMAGE_MISSING = "name the image with the application, which builds on tidework/worker"
 
 CLUSTER_FIELDS = frozenset(
     {
@@ -130,6 +132,8 @@ class TaskQueueSpec(Part):
 
     model_config = ConfigDict(
         json_schema_extra=cel_rules(
+            # Of the API server alone: `tidework dev` runs local processes. See cluster_faults.
+            cel("has(self.image)", IMAGE_MISSING, "image"),
             cel(
                 "self.minReplicas <= self.maxReplicas",
                 "maxReplicas is below minReplicas; raise it, or lower minReplicas",
@@ -275,9 +279,7 @@ class TaskQueueSpec(Part):
                 "its job and never replaced between two; lower it, or raise limitMiB"
             )
             faults.append((("recycle", "memoryMiB"), fault))
-        for name, times in Counter(variable.name for variable in self.env).items():
-            if times > 1:
-                faults.append(("env", f"{name!r} is given {times} times; keep one"))
+        faults += repeated("env", (variable.name for variable in self.env))
         refuse(faults)
         return self
 
@@ -303,6 +305,11 @@ class TaskQueue(Document):
         A queue is taken to be of one kind of task, that with more places.
         """
         return max(self.spec.slots, self.spec.async_slots)
+
+    @property
+    def cluster_faults(self) -> tuple[str, ...]:
+        """Why a cluster refuses what `tidework dev` runs: field and reason, a line each."""
+        return () if self.spec.image is not None else (f"spec.image: {IMAGE_MISSING}",)
 
     @property
     def plain_env(self) -> dict[str, str]:

@@ -9,7 +9,8 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime, Field, WithJsonSchema
 
 from tidework.errors import ScheduleError
-from tidework.manifests.part import Form, cel, cel_rules
+from tidework.manifests.cron_form import FORM, FORM_IN_WORDS
+from tidework.manifests.part import Form, cel, cel_rules, cel_text
 from tidework.manifests.timing import SPREAD, duration_of, interval_of, reason_of
 from tidework.model.cron import parse_cron
 from tidework.model.cron_parse import DESCRIPTORS, MAX_LENGTH
@@ -36,19 +37,20 @@ Moment = Annotated[
     ),
 ]
 
-# The API server knows the outline of a schedule; what is wrong within a field, or with the name of
-# a zone, the condition ScheduleValid tells.
+_FIVE_OR_SIX = r"self.matches('^[ \\t]*[!-~]+([ \\t]+[!-~]+){4,5}[ \\t]*$')"
+_IS_DESCRIPTOR = f"self in [{', '.join(repr(name) for name in DESCRIPTORS)}]"
+# What a pattern cannot know of a schedule, the condition ScheduleValid tells.
 _SCHEDULE_RULES = cel_rules(
     cel(
         "!self.contains('TZ=')",
         "TZ= inside the schedule is not served; name the zone in the field timeZone",
     ),
     cel(
-        r"self.matches('^[ \\t]*[!-~]+([ \\t]+[!-~]+){4,5}[ \\t]*$')"
-        f" || self in [{', '.join(repr(name) for name in DESCRIPTORS)}]",
+        f"{_FIVE_OR_SIX} || {_IS_DESCRIPTOR}",
         "write five fields (minute hour day-of-month month day-of-week), six with the second in "
         f"front, or one of {', '.join(DESCRIPTORS)}",
     ),
+    cel(f"!{_FIVE_OR_SIX} || self.matches('^{cel_text(FORM)}$')", FORM_IN_WORDS),
 )
 _INTERVAL = "self.matches('^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$')"
 _EVERY_RULES = cel_rules(
@@ -63,11 +65,11 @@ _PHASE_RULES = cel_rules(
         f"write a part of the interval as 30s, 5m or 1h, or {SPREAD} to spread by name",
     )
 )
+_ZONE_WORDS = "use an IANA name of a time zone, such as Europe/Berlin or UTC"
 ZONE_RULES = cel_rules(
-    cel(
-        "self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') && self != 'Local'",
-        "use an IANA name of a time zone, such as Europe/Berlin or UTC",
-    )
+    cel("self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$') && self != 'Local'", _ZONE_WORDS),
+    # The API server has the zones for CronJobs; to look one up that it lacks ends the rule.
+    cel("timestamp('2000-01-01T00:00:00Z').getFullYear(self) > 0", _ZONE_WORDS),
 )
 
 

@@ -6,14 +6,15 @@
 
 Options behind ``?``: password_file (read whenever a connection is made, so that a rotated
 password needs no restart), username, ssl_* of redis-py with TLS, client_name, db, and for
-Sentinels of their own sentinel_username, sentinel_password, sentinel_password_file.
+Sentinels of their own sentinel_username, sentinel_password, sentinel_password_file. url_file
+names a file with a URL, such as a mounted Secret: its user and password count, read likewise.
 A pure value: nothing is looked up or read here. No message repeats what may be a secret.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +34,7 @@ FORMS = (
 # urlsplit refuses several IPv6 addresses in one URL.
 _URL = re.compile(r"(?P<scheme>[a-z+]+)://(?P<server>[^/?]*)(?P<path>[^?]*)(\?(?P<query>.*))?")
 _PLACE = re.compile(r"(?P<host>\[[^\[\]]+\]|[^:\[\]]*)(:(?P<port>\d+))?")
-_OPTIONS = ("username", "password", "password_file", "client_name", "db")
+_OPTIONS = ("username", "password", "password_file", "url_file", "client_name", "db")
 _SENTINEL_OPTIONS = ("sentinel_username", "sentinel_password", "sentinel_password_file")
 _TLS_OPTIONS = (
     "ssl_ca_certs",
@@ -70,11 +71,22 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """User and password; ``password_file`` counts instead of ``password`` where it is given."""
+    """User and password; ``password_file`` counts instead of ``password`` where it is given.
+
+    url_file:        the login of the URL in this file counts, as long as there is such a file
+    is_of_sentinels: of that URL, the login for the Sentinels themselves
+    """
 
     username: str = ""
     password: str = field(default="", repr=False)
     password_file: Path | None = None
+    url_file: Path | None = None
+    is_of_sentinels: bool = False
+
+    @property
+    def file(self) -> Path | None:
+        """What is read whenever a connection is made; None if nothing is."""
+        return self.url_file or self.password_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,10 @@ def read_redis_url(url: str) -> RedisUrl:
     sentinel_login = _take_login(options, "sentinel_")
     login_text, _, hosts = parts["server"].rpartition("@")
     login = _join_logins(login_text, _take_login(options, ""))
+    if file := options.pop("url_file", ""):
+        login = replace(login, url_file=Path(file))
+        if kind is Kind.SENTINEL:
+            sentinel_login = replace(sentinel_login, url_file=Path(file), is_of_sentinels=True)
     if scheme == "unix":
         places: tuple[Place, ...] = (Place(path=unquote(hosts + parts["path"])),)
         service, database = "", "0"
@@ -149,6 +165,37 @@ def add_login(url: str, *, username: str = "", password_file: Path | None = None
     if not added:
         return url
     return f"{url}{'&' if '?' in url else '?'}{urlencode(added, safe='/')}"
+
+
+def read_url_file(file: Path) -> str:
+    """The URL in a file; '' if there is no file, or nothing in it.
+
+    Raises ValueError for what is not a URL, or cannot be read.
+    """
+    try:
+        # Editors and `echo` end a line; no URL does.
+        text = file.read_text("utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the file {file} cannot be read: {error}") from error
+    try:
+        if text:
+            read_redis_url(text)
+    except ValueError as error:
+        raise ValueError(f"the URL in the file {file} is wrong: {error}") from error
+    return text
+
+
+def add_url_file(url: str, file: Path) -> str:
+    """The URL with the file as its option; the same once more changes nothing.
+
+    A URL whose password is in a file of its own stays as it is: that file is read anyway.
+    """
+    login = read_redis_url(url).login
+    if login.file is not None:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode({'url_file': str(file)}, safe='/')}"
 
 
 def _read_options(query: str, kind: Kind, *, tls: bool) -> dict[str, str]:

@@ -37,6 +37,7 @@ class WorkerHealth:
         self.loop = Loop("pulse", self._tick)
         self._pool = pool
         self._clock = clock
+        self._numbers = numbers
         self._page = MetricsPage(numbers)
         self._turned_at = clock.monotonic()
         self._unreaped_since: float | None = None
@@ -72,6 +73,10 @@ class WorkerHealth:
         if not self.app_imported:
             return "the application is not imported yet"
         return "" if self.redis_answered else "Redis has not answered yet"
+
+    def redisz(self) -> str:
+        """Of Health."""
+        return self._numbers.redis_trouble
 
     def metrics(self) -> bytes:
         """Of Health."""

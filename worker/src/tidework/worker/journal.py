@@ -98,10 +98,12 @@ class Journal:
         self._redis_away |= isinstance(error, BrokerUnavailableError)
         name = type(error).__name__
         self._numbers.redis_errors[name] += 1
+        self._numbers.redis_trouble = str(error)
         logger.warning("%s: %s", doing, error, extra={"queue": self._queue, "error": name})
 
     def note_redis_answer(self) -> None:
         """A request to Redis was answered: told where one had not been."""
+        self._numbers.redis_trouble = ""
         if self._redis_away:
             self._redis_away = False
             logger.info("Redis answers again", extra={"queue": self._queue})
