@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 from tidework.cli.cron_dst import Difference, differences
 from tidework.cli.cron_given import Given
+from tidework.cli.cron_steps import about_steps
 from tidework.model.composed import AnyOf, Without
 from tidework.model.cron import CronSchedule, DstPolicy, Schedule, load_zone
-from tidework.model.cron_parse import CronFields
+from tidework.model.cron_parse import CronFields, written_steps
 
 LOOKED_AHEAD = timedelta(days=400)
 
@@ -49,6 +50,7 @@ def remarks(given: Given, now: datetime) -> list[str]:
     found: list[str] = []
     for cron in _crons(rules.schedule):
         found += _about_fields(cron.fields)
+        found += about_steps(cron.fields, written_steps(cron.expression, spread=given.spread))
     if rules.next(now) is None:
         found.append("it never fires again from now on")
     zone = load_zone(given.timing.time_zone)
@@ -99,27 +101,19 @@ def _about_fields(fields: CronFields) -> Iterator[str]:
             "both day fields are given: a day that either of them names is enough "
             "(for both at once there is no form)"
         )
-    if len(fields.minutes) == 60 and len(fields.hours) < 24:
-        hours = len(fields.hours)
+    if len(fields.seconds) == 60 and len(fields.minutes) < 60:
         yield (
-            f"it fires every minute of {hours} hour{'' if hours == 1 else 's'}, since the minute "
+            f"it fires every second of {_counted(len(fields.minutes), 'minute')} of an hour, since "
+            "the second is *; for once a minute write 0"
+        )
+    if len(fields.minutes) == 60 and len(fields.hours) < 24:
+        yield (
+            f"it fires every minute of {_counted(len(fields.hours), 'hour')}, since the minute "
             "is *; for once an hour write 0"
         )
-    for name, values, size in (("minute", fields.minutes, 60), ("hour", fields.hours, 24)):
-        step = _uneven(values, size)
-        if step:
-            yield (
-                f"the {name} steps by {step}, which does not divide {size}: "
-                f"the last step before it begins anew is shorter"
-            )
     if not fields.day_or and not fields.special and fields.days and fields.days[0] > 28:
         yield f"months without a day {fields.days[0]} are passed over; L is the last day of each"
 
 
-def _uneven(values: tuple[int, ...], size: int) -> int | None:
-    """The step of values that run evenly to the end of the field, if it does not fit into it."""
-    if len(values) < 3:
-        return None
-    step = values[1] - values[0]
-    evenly = values == tuple(range(values[0], size, step))
-    return step if evenly and values[0] < step and size % step else None
+def _counted(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}"

@@ -91,6 +91,34 @@ class Text:
     spread: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An element with a step of more than 1, as it is written, and the values that it names.
+
+    whole: a ``*``, ``?`` or ``H`` without bounds stands before the step, or a range from near the
+           field's start to its end, so that the next round of the field follows at once
+    """
+
+    field: Field
+    text: str
+    step: int
+    values: range
+    whole: bool
+
+
+def steps_in(text: Text, word: str, position: int, field: Field) -> Iterator[Step]:
+    """The steps that ``word`` was written with; raises ScheduleError as parse_field does."""
+    for part, at in _split(word, ",", position):
+        element = _Element(text, part, at, field)
+        if "/" in part:
+            values, _ = element.parse()
+            step = values.step
+            near_start = values[0] - field.low < step
+            whole = near_start and values[-1] + step > field.high
+            if step > 1:
+                yield Step(field, part, step, values, whole)
+
+
 def parse_field(text: Text, word: str, position: int, field: Field) -> FieldValues:
     """Parse ``word``, which stands at ``position`` of the expression; raises ScheduleError."""
     values: set[int] = set()

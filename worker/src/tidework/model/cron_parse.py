@@ -13,7 +13,16 @@ import re
 from dataclasses import dataclass
 
 from tidework.errors import ScheduleError
-from tidework.model.cron_field import FIELDS, SECOND, FieldValues, Text, parse_field
+from tidework.model.cron_field import (
+    FIELDS,
+    SECOND,
+    Field,
+    FieldValues,
+    Step,
+    Text,
+    parse_field,
+    steps_in,
+)
 from tidework.model.cron_special import LONGEST_MONTH, SpecialDay
 
 MAX_LENGTH = 1000
@@ -60,17 +69,10 @@ def parse_fields(expression: str, *, spread: str | None = None) -> CronFields:
 
     spread: what ``H`` is hashed from, such as ``namespace/name``; None refuses it
     """
-    _refuse_odd_text(expression)
-    text = _without_descriptor(expression)
-    # Positions in an expanded descriptor mean nothing, but those are never refused.
-    words = [(match.group(), match.start()) for match in _WORD.finditer(text)]
-    expected = (SECOND, *FIELDS) if len(words) == len(FIELDS) + 1 else FIELDS
-    if len(words) != len(expected):
-        raise _wrong_count(expression, words)
     source = Text(expression, spread)
+    columns = _columns(expression)
     *seconds, minutes, hours, days, months, weekdays = (
-        parse_field(source, word, position, field)
-        for (word, position), field in zip(words, expected, strict=True)
+        parse_field(source, word, position, field) for field, word, position in columns
     )
     # Kubernetes' rule: a star in either day field makes it AND. ``*/2`` is no star.
     day_or = not (days.star or weekdays.star)
@@ -80,7 +82,7 @@ def parse_fields(expression: str, *, spread: str | None = None) -> CronFields:
             expression,
             "no such date: it would never fire",
             hint="February has at most 29 days; April, June, September and November have 30",
-            position=words[-3][1],
+            position=columns[-3][2],
         )
     return CronFields(
         minutes=minutes.values,
@@ -93,6 +95,31 @@ def parse_fields(expression: str, *, spread: str | None = None) -> CronFields:
         seconds=seconds[0].values if seconds else (0,),
         special=special,
     )
+
+
+def written_steps(expression: str, *, spread: str | None = None) -> list[Step]:
+    """The steps of an expression as its author wrote them; raises ScheduleError.
+
+    parse_fields forgets the spelling: ``*/60`` and ``0`` fire alike.
+    """
+    source = Text(expression, spread)
+    return [
+        step
+        for field, word, position in _columns(expression)
+        for step in steps_in(source, word, position, field)
+    ]
+
+
+def _columns(expression: str) -> list[tuple[Field, str, int]]:
+    """Each field with its text and where that begins."""
+    _refuse_odd_text(expression)
+    text = _without_descriptor(expression)
+    # Positions in an expanded descriptor mean nothing, but those are never refused.
+    words = [(match.group(), match.start()) for match in _WORD.finditer(text)]
+    expected = (SECOND, *FIELDS) if len(words) == len(FIELDS) + 1 else FIELDS
+    if len(words) != len(expected):
+        raise _wrong_count(expression, words)
+    return [(field, *word) for field, word in zip(expected, words, strict=True)]
 
 
 def _counting(days: FieldValues, weekdays: FieldValues) -> tuple[SpecialDay, ...]:
