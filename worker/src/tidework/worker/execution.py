@@ -95,6 +95,7 @@ class Execution:
     """Runs attempts of an application's tasks.
 
     queues: the worker's queues, as JobFrame.queue counts them
+    entered: what tells in the log of the job that began last
     say:    where goes what jobs say of themselves; later: how what is held back goes there
     """
 
@@ -110,6 +111,7 @@ class Execution:
         self._loop: JobLoop | None = None
         self._alone: tuple[int, RunningJob] | None = None
         self._early: dict[int, JobOrder] = {}
+        self.entered: Mapping[str, Any] = {}
         self.say: Say = _say_nothing
         self.later: Later = call_later
 
@@ -256,7 +258,8 @@ class Execution:
 
     def _enter(self, call: Call) -> None:
         running_job.set(call.running)
-        job_fields.set(self._fields_of(call))
+        self.entered = self._fields_of(call)
+        job_fields.set(self.entered)
 
     def _describe(self, job: Job, frame: JobFrame, began: float, running: RunningJob) -> CurrentJob:
         queue = self._queues[frame.queue]

@@ -134,7 +134,8 @@ class Template:
                 settle_in(parent)
                 stacks.answer_signals(file)
                 self._forget()
-                serve_and_exit(socket.socket(fileno=pipe), permits, places, self._execution)
+                end = socket.socket(fileno=pipe)
+                serve_and_exit(end, permits, file, places, self._execution)
             except BaseException:
                 logger.exception("the child process did not start")
             finally:
