@@ -63,7 +63,7 @@ class Deceitful(Retry):
     """What it asks for cannot be had."""
 
     @property
-    def delay(self) -> timedelta:  # type: ignore[override]
+    def delay(self) -> timedelta:
         raise SystemExit(3)
 
     @delay.setter
