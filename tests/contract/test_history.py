@@ -56,6 +56,7 @@ async def test_each_end_of_a_delivery_is_kept_with_its_cause(kit: Kit) -> None:
     for number, outcome in enumerate(ways):
         claimed = await claim_one(kit, worker=f"w{number}")
         await kit.exchange(end(claimed, outcome), worker=f"w{number}")
+    await kit.let_pass(LEASE)  # the pause after a loss
     claimed = await claim_one(kit, worker="w9")
     await kit.exchange(end(claimed, Outcome.complete()), worker="w9")
 

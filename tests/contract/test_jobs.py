@@ -198,35 +198,6 @@ async def test_settling_with_an_expired_lease_that_nobody_reaped_is_accepted(kit
     assert await state_of(kit, "a") is JobState.SUCCEEDED
 
 
-async def test_losses_make_a_job_poison_and_drains_do_not(kit: Kit) -> None:
-    await kit.put(job("a"))
-    crash = JobError("WorkerLost", "signal 11 (SIGSEGV)", cause="signal")
-    await kit.exchange(end(await claim_one(kit), Outcome.release()))
-    for losses in (1, 2):
-        await kit.exchange(end(await claim_one(kit), Outcome.loss(crash)))
-        record = await kit.broker.get_job(kit.queue, "a")
-        assert record is not None
-        assert (record.state, record.losses) == (JobState.READY, losses)
-    await kit.exchange(end(await claim_one(kit), Outcome.loss(crash)))
-    record = await kit.broker.get_job(kit.queue, "a")
-    assert record is not None
-    assert (record.state, record.losses, record.error) == (JobState.DEAD, 3, crash)
-
-
-async def test_a_poison_job_dies_by_reaping_too(kit: Kit) -> None:
-    kit.use(QueueLimits(lease=LEASE, poison_cap=1))
-    await kit.put(job("a"))
-    await claim_one(kit, worker='w"1')
-    await kit.let_pass(LEASE * 1.5)
-    reply = await kit.broker.upkeep(kit.queue)
-    assert (reply.reaped, reply.buried) == (0, 1)
-    record = await kit.broker.get_job(kit.queue, "a")
-    assert record is not None
-    assert record.error is not None
-    assert (record.error.type, record.error.cause) == ("LeaseExpired", "lost")
-    assert 'w"1' in record.error.message
-
-
 async def test_a_resent_exchange_gets_the_same_reply_and_acts_once(kit: Kit) -> None:
     await kit.put(job("a"), job("b"), job("c"))
     first = await kit.exchange(want=2, sequence=1)

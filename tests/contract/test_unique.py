@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.contract.conftest import Kit
+from tests.contract.conftest import LEASE, Kit
 from tidework.broker.broker import AcceptedDocument, ReplayAnswer
 from tidework.errors import UniqueConflictError
 from tidework.model.job import Enqueued, Job, JobState
@@ -86,6 +86,7 @@ async def test_every_end_frees_the_key(kit: Kit, ending: str) -> None:
     for _ in range({"bury": 1, "poison": 3}.get(ending, 0)):
         (held,) = await claim(kit)
         await end(kit, held, Outcome.bury(ERROR) if ending == "bury" else Outcome.loss(ERROR))
+        await kit.let_pass(LEASE * 1.1)  # the longest pause after a loss here
     assert await enqueue(kit, job("b")) == (Enqueued("b", True),)
 
 

@@ -98,25 +98,30 @@ def test_what_breaks_its_child_is_poison(
         ("raise_odd", {"kind": "exit"}, "SystemExit", "not now"),
         ("raise_odd", {"kind": "generator"}, "GeneratorExit", ""),
         ("raise_odd", {"kind": "unspeakable"}, "Unspeakable", "its text cannot be read"),
+        ("raise_odd", {"kind": "unstoppable"}, "Unstoppable", "cannot be read: KeyboardInterrupt"),
+        ("raise_odd", {"kind": "secretive"}, "Secretive", "cannot be read: Unstoppable"),
+        ("raise_odd", {"kind": "deceitful"}, "Deceitful", "cannot be read: SystemExit"),
         ("raise_odd", {"kind": "long"}, "ValueError", "characters left out"),
         ("raise_odd", {"kind": "memory"}, "MemoryError", ""),
         ("raise_odd", {"kind": "bytes"}, "ValueError", r"caf\udce9.txt"),
+        ("return_trap", {}, "KeyboardInterrupt", ""),
+        ("take_trap", {"trap": 1}, "KeyboardInterrupt", ""),
         ("recurse", {}, "RecursionError", "maximum recursion depth"),
         ("return_much", {}, "ResultError", "returned 50000002 bytes of JSON, the limit is"),
         ("write_on_a_full_disk", {}, "OSError", "No space left on device"),
-        ("write_beyond_the_limit", {"path": "FOLDER/file"}, "OSError", "File too large"),
+        ("write_beyond_the_limit", {"path": "FILE"}, "OSError", "File too large"),
     ],
 )
 def test_a_failure_of_any_kind_or_size_costs_its_attempt_alone(
     shared: tuple[WorkerProcess, Jobs],
     folder: Path,
     task: str,
-    params: dict[str, str],
+    params: dict[str, str | int],
     kind: str,
     message: str,
 ) -> None:
     worker, jobs = shared
-    given = {name: text.replace("FOLDER", str(folder)) for name, text in params.items()}
+    given = {n: str(folder / "file") if v == "FILE" else v for n, v in params.items()}
     with innocent_beside(worker, jobs, folder):
         dead = jobs.wait_dead(jobs.put(task, **given))
 

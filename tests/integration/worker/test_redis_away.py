@@ -48,6 +48,25 @@ def test_an_outcome_is_kept_until_redis_is_back(
     worker.wait_event("Redis answers again")
 
 
+@pytest.mark.parametrize("task", ["charge", "charge_async"])
+def test_a_block_that_ends_while_redis_is_away_is_done_and_not_done_again(
+    server: ValkeyServer, start_worker: StartWorker, own_jobs: Jobs, folder: Path, task: str
+) -> None:
+    worker = start_worker("charges", async_slots=1, redis_url=server.url).wait_started()
+    job_id = own_jobs.put(task, folder=str(folder), waits=True)
+    until(lambda: list(folder.glob("began.*")), "the block began")
+
+    server.sync_and_kill()
+    (folder / "go").touch()
+    until(lambda: "is told again until Redis takes it" in worker.text(), "the end cannot be told")
+    server.restart()
+
+    assert own_jobs.result(job_id) is True
+    assert own_jobs.get(job_id).deliveries == 1
+    assert own_jobs.result(own_jobs.put(task, folder=str(folder))) is False
+    assert len(list(folder.glob("charged.*"))) == 1
+
+
 def test_a_worker_waits_for_a_redis_that_comes_late(
     server: ValkeyServer, start_worker: StartWorker, own_jobs: Jobs
 ) -> None:

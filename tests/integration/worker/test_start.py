@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -69,6 +70,26 @@ def test_an_application_with_threads_is_imported_by_each_child(
     assert "stubborn" in found["threads"], "its thread lives there, which a fork would not give"
     (warning,) = [line for line in worker.lines() if "threads" in line]
     assert warning["threads"] == "stubborn"
+
+
+def test_connections_that_all_children_would_share_are_told(
+    start_worker: StartWorker, redis_url: str
+) -> None:
+    worker = start_worker("connections", slots=2).wait_started()
+
+    (warning,) = [line for line in worker.lines() if "peers" in line]
+    address = urlsplit(redis_url)
+    assert warning["peers"] == f"{address.hostname}:{address.port}", "the others do no harm"
+    assert warning["level"] == "warning"
+
+
+def test_an_enqueue_at_import_is_no_connection_that_children_share(
+    start_worker: StartWorker, jobs: Jobs
+) -> None:
+    worker = start_worker("connections", worker_name="own", slots=2).wait_started()
+
+    assert jobs.result(jobs.put("add", a=1, b=2)) == 3
+    assert not [line for line in worker.lines() if "peers" in line]
 
 
 def test_several_queues_share_the_slots(start_worker: StartWorker, jobs: Jobs) -> None:

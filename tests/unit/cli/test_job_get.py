@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +16,7 @@ from tidework.client import Client
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest, Settlement
-from tidework.model.outcome import Outcome
+from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote, positions_text, progress_text
 from tidework.settings import Settings
 
@@ -66,3 +67,20 @@ def test_a_cancelled_job_tells_how_it_ended(broker: MemoryBroker) -> None:
     drive(broker.exchange(QUEUE, ExchangeRequest("w", 2, 0, (end,))))
 
     assert "(it ended by itself 0.2 s after it was told)" in shown()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [
+        (Outcome.loss(JobError("WorkerLost", "signal 9", cause="signal 9")), "lost once with its"),
+        (Outcome.retry(JobError("ValueError", "no"), timedelta(seconds=9)), "attempt 1 failed: it"),
+        (Outcome.release(timedelta(seconds=9)), "given back, uncounted: it runs"),
+    ],
+)
+def test_why_a_job_waits_though_somebody_had_it(
+    broker: MemoryBroker, outcome: Outcome, why: str
+) -> None:
+    drive(broker.exchange(QUEUE, ExchangeRequest("w", 2, 0, (Settlement("j", "w:1", outcome),))))
+
+    assert json.loads(shown("-o", "json"))["waits"].startswith(why)
+    assert why in shown()

@@ -17,7 +17,7 @@ from tidework.broker.memory import MemoryBroker
 from tidework.broker.transport import drive
 from tidework.client import Client
 from tidework.clock import ManualClock
-from tidework.errors import BrokerUnavailableError, ConfigurationError
+from tidework.errors import BrokerUnavailableError, ConfigurationError, SoftTimeout
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest, Lease
@@ -143,6 +143,46 @@ def test_a_block_that_raises_keeps_its_error_when_redis_is_away(
 
     assert JobError.decode(bench.run(fails).detail).type == "ValueError"
     assert bench.run(sync_task).kind is OutcomeKind.RELEASE, "its mark is there"
+
+
+@pytest.mark.parametrize("task", [sync_task, async_task])
+def test_the_end_is_told_again_until_redis_takes_it(
+    bench: Bench,
+    task: Callable[[], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told, once_end = [], bench.broker.once_end
+
+    async def away(*given: Any, **named: Any) -> bool:
+        told.append(given)
+        if len(told) < 4:
+            raise BrokerUnavailableError("gone")
+        return await once_end(*given, **named)
+
+    monkeypatch.setattr("tidework.once_per_key.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(bench.broker, "once_end", away)
+
+    assert bench.run(task) == Outcome.complete(b"true")
+
+    assert len(told) == 4
+    assert [record.levelname for record in caplog.records].count("WARNING") == 1
+    assert bench.run(sync_task) == Outcome.complete(b"false"), "it is done"
+
+
+def test_an_attempt_that_is_told_to_end_waits_no_longer_for_redis(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object, **__: object) -> bool:
+        raise BrokerUnavailableError("gone")
+
+    def strike(_seconds: float) -> None:
+        raise SoftTimeout(1)
+
+    monkeypatch.setattr(bench.broker, "once_end", away)
+    monkeypatch.setattr("time.sleep", strike)
+
+    assert JobError.decode(bench.run(sync_task).detail).type == "SoftTimeout"
 
 
 def test_a_lost_lease_is_told_before_and_after_the_block(bench: Bench) -> None:

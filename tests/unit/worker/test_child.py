@@ -33,7 +33,8 @@ class Bench:
         self._buffer = frames.FrameBuffer()
         self._found: list[bytes] = []
         self._theirs = theirs
-        self.child = Child(theirs, self.permits_read, self._attempt, self._tell)
+        self.worn: str | None = None
+        self.child = Child(theirs, self.permits_read, self._attempt, self._tell, self._look)
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
@@ -45,6 +46,9 @@ class Bench:
         self.gate.acquire(timeout=10)
         self.ran.append(frame.number)
         return Outcome.complete(frame.body)
+
+    def _look(self, _ran: float, _now: float) -> str | None:
+        return self.worn
 
     def _tell(self, order: frames.JobOrder) -> None:
         self.told.append(order)
@@ -97,6 +101,36 @@ def test_a_job_is_reported_at_its_start_and_at_its_end(bench: Bench) -> None:
     report = bench.report()
     assert isinstance(report, frames.Ended)
     assert report.outcome == Outcome.complete(b'{"n": 1}')
+
+
+def test_a_worn_child_says_so_before_the_end_of_its_job_and_begins_no_other(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+    bench.send(2, ahead=True)
+    bench.worn = "no room"
+    bench.gate.release()
+
+    assert bench.report() == frames.Worn("no room")
+    assert ended(bench.report()) == 1
+    bench.pipe.sendall(frames.ping_frame())
+    assert bench.report() == frames.Alive()
+    assert bench.ran == [1]
+    assert os.read(bench.permits_read, 100) == frames.PERMIT.pack(2), "it can be taken back"
+
+
+def test_a_ping_is_answered_when_nothing_is_left_to_begin_of_what_came_before(bench: Bench) -> None:
+    bench.send(1)
+    assert started(bench.report()) == 1
+    bench.send(2, ahead=True)
+    bench.send(3, ahead=True)
+    assert os.read(bench.permits_read, 4) == frames.PERMIT.pack(2), "as a job might do"
+    bench.pipe.sendall(frames.ping_frame())
+    bench.gate.release(2)
+
+    assert ended(bench.report()) == 1
+    assert started(bench.report()) == 3
+    assert ended(bench.report()) == 3
+    assert bench.report() == frames.Alive()
 
 
 def test_the_end_of_one_and_the_start_of_the_next_come_in_one_write(bench: Bench) -> None:

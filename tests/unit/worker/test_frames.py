@@ -98,9 +98,12 @@ def test_an_order_of_nonsense_is_a_frame_error(payload: bytes) -> None:
 
 
 def test_signs_of_life_survive_the_wire() -> None:
-    payloads = frames.FrameBuffer().feed(frames.alive_frame() + frames.ready_frame())
+    payloads = frames.FrameBuffer().feed(frames.alive_frame() + frames.worn_frame("gone: \udce9"))
 
-    assert [frames.decode_report(found) for found in payloads] == [frames.Alive(), frames.Ready()]
+    assert [frames.decode_report(found) for found in payloads] == [
+        frames.Alive(),
+        frames.Worn("gone: \\udce9"),
+    ]
 
 
 def test_a_large_frame_in_pieces_is_put_together_once() -> None:

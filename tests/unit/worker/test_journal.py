@@ -7,7 +7,9 @@ import logging
 import pytest
 
 from tests.unit.worker.consumers import Bench
+from tests.unit.worker.jobs import held
 from tidework.errors import BrokerRefusedError, BrokerUnavailableError
+from tidework.model.outcome import JobError, Outcome
 
 
 def test_the_end_of_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -35,3 +37,20 @@ def test_a_refusal_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
     journal.note_redis_answer()
 
     assert [record.message for record in caplog.records] == ["inbox: full"]
+
+
+def test_a_loss_is_told_with_the_pause_after_it_and_the_last_one_with_the_burial(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    journal, lost = Bench().journal, Outcome.loss(JobError("WorkerLost", "signal 9"))
+
+    for losses in (0, 1, 2):
+        journal.note_ended(held("j", losses=losses), lost, 1.0)
+
+    told = [(record.message, vars(record).get("delay_seconds")) for record in caplog.records]
+    assert told == [
+        ("job lost with its child", 1.2),
+        ("job lost with its child", 12),
+        ("job lost with its child", None),
+        ("job buried", None),
+    ]

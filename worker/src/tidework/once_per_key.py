@@ -6,12 +6,15 @@
 
 Two phases: while the block runs, a mark under the job's lease; after it, done. A mark whose lease
 is gone counts no more. So the block is done at least once: who is killed between its effect and
-the end of the block has it done again.
+the end of the block has it done again. While Redis is away that end is tried again as long as the
+job may run: its worker ends it at the hard timeout, or when its lease is lost.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from datetime import timedelta
 from types import TracebackType
 
@@ -26,6 +29,9 @@ from tidework.model.lease import Lease
 from tidework.model.spans import Seconds, span_given
 from tidework.model.unique import MAX_KEY_LENGTH, MAX_TTL_S
 
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
+"""Seconds between two tries to say that a block is done."""
+
 logger = logging.getLogger(__name__)
 _client = Client()
 
@@ -37,6 +43,7 @@ class Once:
         self._key = key
         self._ttl = ttl
         self._held: tuple[QueueName, Lease] | None = None
+        self._failures = 0
 
     def __enter__(self) -> bool:
         return drive(self._begin(_client.blocking_broker()))
@@ -47,8 +54,11 @@ class Once:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._held is not None:
-            drive(self._end(_client.blocking_broker(), failed=error is not None))
+        if error is not None:
+            drive(self._forget(_client.blocking_broker()))
+            return
+        while not drive(self._end(_client.blocking_broker())):
+            time.sleep(self._pause())
 
     async def __aenter__(self) -> bool:
         return await self._begin(_client.broker())
@@ -59,8 +69,11 @@ class Once:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._held is not None:
-            await self._end(_client.broker(), failed=error is not None)
+        if error is not None:
+            await self._forget(_client.broker())
+            return
+        while not await self._end(_client.broker()):  # noqa: ASYNC110 - Redis tells nobody
+            await asyncio.sleep(self._pause())
 
     async def _begin(self, broker: Producer) -> bool:
         job = current_job()
@@ -73,18 +86,36 @@ class Once:
         self._held = (queue, lease) if answer is OnceAnswer.FIRST else None
         return self._held is not None
 
-    async def _end(self, broker: Producer, *, failed: bool) -> None:
-        assert self._held is not None
-        (queue, lease), self._held = self._held, None
-        if failed:
-            try:
-                await broker.once_end(queue, lease, self._key, ttl=None)
-            except BrokerError as error:  # the block's own error is what counts
-                logger.warning(
-                    "the mark of once(%r) stays while its job runs: %s", self._key, error
-                )
-        elif not await broker.once_end(queue, lease, self._key, ttl=self._ttl):
+    async def _end(self, broker: Producer) -> bool:
+        """The block was done. False if that could not be told."""
+        if self._held is None:
+            return True
+        queue, lease = self._held
+        try:
+            is_ours = await broker.once_end(queue, lease, self._key, ttl=self._ttl)
+        except BrokerError as error:
+            if not self._failures:
+                text = "the end of once(%r) is told again until Redis takes it: %s"
+                logger.warning(text, self._key, error)
+            self._failures += 1
+            return False
+        self._held = None
+        if not is_ours:
             raise LeaseLostError(lease.job_id, queue.name)
+        return True
+
+    async def _forget(self, broker: Producer) -> None:
+        """The block raised."""
+        if self._held is None:
+            return
+        (queue, lease), self._held = self._held, None
+        try:
+            await broker.once_end(queue, lease, self._key, ttl=None)
+        except BrokerError as error:  # the block's own error is what counts
+            logger.warning("the mark of once(%r) stays while its job runs: %s", self._key, error)
+
+    def _pause(self) -> float:
+        return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures - 1, 10))
 
 
 def once(key: str, ttl: Seconds) -> Once:
@@ -94,7 +125,8 @@ def once(key: str, ttl: Seconds) -> Once:
     False if it was done. While another job is at it, this one is given back uncounted and runs
     again after 1 s, then 2 s, 4 s and so on up to a minute. If the block raises, whoever comes next
     is the first again.
-    Raises ConfigurationError for a bad value and outside of a job, LeaseLostError, BrokerError.
+    Raises ConfigurationError for a bad value and outside of a job, LeaseLostError, and BrokerError
+    before the block. After it Redis is asked again until it answers or the job's time is over.
     """
     span = span_given(f"once({key!r}): ttl", ttl)
     if not 1 <= len(key) <= MAX_KEY_LENGTH or not key.isprintable():

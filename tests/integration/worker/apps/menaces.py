@@ -12,8 +12,13 @@ import sys
 import threading
 import time
 from collections import deque
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Never
+
+from pydantic import AfterValidator
+
+from tidework.model.endings import Retry
 
 if TYPE_CHECKING:
     from tests.integration.worker.apps.hostile import app, mark
@@ -32,6 +37,37 @@ class Unspeakable(Exception):  # noqa: N818 - as tasks are
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
+
+
+def _spring(_given: int) -> int:
+    raise KeyboardInterrupt
+
+
+class Unstoppable(Exception):  # noqa: N818 - as tasks are
+    """Whoever asks for its text is to end."""
+
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+    __repr__ = __str__
+
+
+class Secretive(Unstoppable):
+    """Neither the text nor what hinders it can be had."""
+
+    def __str__(self) -> str:
+        raise Unstoppable
+
+
+class Deceitful(Retry):
+    """What it asks for cannot be had."""
+
+    @property
+    def delay(self) -> timedelta:
+        raise SystemExit(3)
+
+    @delay.setter
+    def delay(self, _delay: timedelta | None) -> None: ...
 
 
 @app.task(timeout=0.4, max_attempts=1)
@@ -95,11 +131,31 @@ def raise_odd(kind: str) -> None:
         "exit": SystemExit("not now"),
         "generator": GeneratorExit(),
         "unspeakable": Unspeakable(),
+        "unstoppable": Unstoppable(),
+        "secretive": Secretive(),
+        "deceitful": Deceitful(),
         "long": ValueError("x" * FLOOD),
         "memory": MemoryError(),
         "bytes": ValueError(os.fsdecode(b"caf\xe9.txt")),
     }
     raise known[kind]
+
+
+class Trap(dict[str, int]):
+    """A result whose reader is to end."""
+
+    def items(self) -> Never:
+        raise KeyboardInterrupt
+
+
+@app.task(max_attempts=1)
+def return_trap() -> dict[str, int]:
+    return Trap(a=1)
+
+
+@app.task(max_attempts=1)
+def take_trap(trap: Annotated[int, AfterValidator(_spring)]) -> int:
+    return trap
 
 
 @app.task(max_attempts=1)

@@ -13,6 +13,7 @@ from tidework.model.lease import (
     ClaimedJob,
     Settlement,
 )
+from tidework.model.losses import pause_after
 from tidework.model.outcome import JobError, OutcomeKind
 from tidework.model.unique import OnConflict, UniqueUntil
 
@@ -150,7 +151,7 @@ class QueueState(QueueStore):
         elif kind is OutcomeKind.RELEASE:
             self._release(entry, delay_ms)
         else:
-            self._lose(entry, detail)
+            self._lose(entry, detail, waited_ms=0)
         return True
 
     def _release(self, entry: Entry, delay_ms: int) -> None:
@@ -162,7 +163,7 @@ class QueueState(QueueStore):
         entry.attempt -= 1
         self._wait_again(entry, self.now + delay_ms if delay_ms else entry.available_ms)
 
-    def _lose(self, entry: Entry, detail: bytes) -> bool:
+    def _lose(self, entry: Entry, detail: bytes, *, waited_ms: int) -> bool:
         """Count a loss; True if that made the job a dead letter."""
         self.counters["lost"] += 1
         entry.losses += 1
@@ -171,7 +172,8 @@ class QueueState(QueueStore):
         if entry.losses >= self.limits.poison_cap:
             self._finish(entry, JobState.DEAD, detail)
             return True
-        self._wait_again(entry, entry.available_ms)
+        pause_ms = pause_after(entry.losses, self.lease_ms * _MS, waited_ms * _MS) // _MS
+        self._wait_again(entry, self.now + pause_ms if pause_ms else entry.available_ms)
         return False
 
     def _wait_again(self, entry: Entry, available_ms: int) -> None:
@@ -281,5 +283,5 @@ class QueueState(QueueStore):
                     f"worker {entry.worker} was lost while it held the job",
                     cause="lost",
                 )
-                buried += self._lose(entry, error.encode())
+                buried += self._lose(entry, error.encode(), waited_ms=self.lease_ms)
         return len(expired) - buried, buried

@@ -14,9 +14,9 @@ from tidework.broker.broker import CancelAnswer
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
 from tidework.cli.tables import in_short
 from tidework.errors import EnvelopeError
-from tidework.model.backlog import Delivery, JobRecord
+from tidework.model.backlog import Delivery, DeliveryEnd, JobRecord
 from tidework.model.identity import new_job_id
-from tidework.model.job import DEFAULT_PRIORITY, Job, decode_job
+from tidework.model.job import DEFAULT_PRIORITY, Job, JobState, decode_job
 from tidework.model.unique import OnConflict, Unique
 
 queue_option = click.option(
@@ -168,6 +168,7 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         "losses": record.losses,
         "releases": record.releases,
         "available_at": _moment(record.available_at),
+        "waits": _waits(record),
         "changed_at": _moment(record.changed_at),
         "started_at": _moment(record.started_at),
         "worker": record.worker or None,
@@ -185,6 +186,21 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         found["trace"] = error.trace or None
     found["history"] = [_delivery(each) for each in record.history] or None
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _waits(record: JobRecord) -> str | None:
+    """Why it runs again only at ``available_at``."""
+    if record.state is not JobState.SCHEDULED or not record.history:
+        return None
+    end = record.history[-1].end
+    if end in (DeliveryEnd.LOSS, DeliveryEnd.EXPIRED):
+        times = "once" if record.losses == 1 else f"{record.losses} times"
+        return f"lost {times} with its process: it pauses before it runs again, longer each time"
+    if end is DeliveryEnd.RETRY:
+        return f"attempt {record.attempt} failed: it pauses before the next one"
+    if end is DeliveryEnd.RELEASE:
+        return "given back, uncounted: it runs again after a pause"
+    return None
 
 
 def _progress(record: JobRecord) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NoReturn
 
 from tidework.errors import ConfigurationError
@@ -27,6 +28,7 @@ from tidework.worker.execution import Execution
 from tidework.worker.loop_child import LoopChild
 from tidework.worker.permits import Permits
 from tidework.worker.process import TELL
+from tidework.worker.surroundings import Surroundings
 
 _CHUNK = 65536
 _STRIKING = (signal.SIGALRM, TELL)
@@ -42,6 +44,7 @@ class Child:
     attempt: runs a job to its end
     tell:    takes orders about a job that runs, waits here or has ended; may raise what is meant
              for the one that runs
+    look:    told after each job how long it ran and when it ended; why no other may follow, or None
     """
 
     def __init__(
@@ -50,11 +53,14 @@ class Child:
         permits: int,
         attempt: Callable[[frames.JobFrame], Outcome],
         tell: Callable[[frames.JobOrder], None],
+        look: Callable[[float, float], str | None] = lambda _ran, _now: None,
     ) -> None:
         self._pipe = pipe
         self._permits = Permits(permits)
         self._attempt = attempt
         self._tell = tell
+        self._look = look
+        self._worn = self._pinged = False
         self._runs = False
         self._unread = False
         self._buffer = frames.FrameBuffer()
@@ -76,8 +82,11 @@ class Child:
             self._runs = False
             if os.getpid() != self._pid:
                 os._exit(0)  # the job forked and came back in both: only one of them is the child
-            ended = frames.ended_frame(job.number, outcome, time.monotonic() - began)
-            self._reports.append(ended)
+            now = time.monotonic()
+            if (why := self._look(now - began, now)) is not None:
+                self._worn = True
+                self._reports.append(frames.worn_frame(why))
+            self._reports.append(frames.ended_frame(job.number, outcome, now - began))
 
     def on_told(self, _number: int, _frame: object) -> None:
         """TELL: an order has been written; the one who waits for jobs reads it anyway."""
@@ -111,11 +120,14 @@ class Child:
 
     def _next_job(self) -> frames.JobFrame | None:
         while self._open:
-            while self._jobs:
+            while self._jobs and not self._worn:
                 job = self._jobs.popleft()
                 if not job.ahead or self._permits.take(job.number):
                     return job
             if not self._read(socket.MSG_DONTWAIT):
+                if self._pinged:
+                    self._pinged = False
+                    self._reports.append(frames.alive_frame())
                 self._report()
                 self._read(0)
         return None
@@ -136,6 +148,8 @@ class Child:
         for order in orders:
             if isinstance(order, frames.JobOrder):
                 self._tell(order)
+            elif isinstance(order, frames.Ping):
+                self._pinged = True  # answered once nothing is left to begin of what came before
         return True
 
     def _report(self) -> None:
@@ -165,22 +179,19 @@ def _disregard(_number: int, _frame: object) -> None:
 
 
 def serve_and_exit(
-    pipe: socket.socket, permits: int, places: int, execution: Execution
+    pipe: socket.socket, permits: int, file: int, places: int, execution: Execution
 ) -> NoReturn:
     """Serve until told to end. Exit handlers belong to the template and do not run here.
 
-    places: for async jobs, 0 = one job of any kind at a time
+    file: where stacks are written; places: for async jobs, 0 = one job of any kind at a time
     """
     code = 70
     try:
         if places:
-            LoopChild(pipe, permits, places, execution).serve()
+            again = partial(stacks.answer_signals, file)
+            LoopChild(pipe, permits, places, execution, again).serve()
         else:
-            pipe.setblocking(True)
-            child = Child(pipe, permits, execution.run, execution.tell)
-            execution.say = child.say
-            signal.signal(TELL, child.on_told)
-            child.serve()
+            _serve_alone(pipe, permits, file, execution)
         code = 0
     except BaseException:
         logger.exception("the child process failed")
@@ -191,6 +202,18 @@ def serve_and_exit(
             except (OSError, ValueError):
                 code = code or 70
         os._exit(code)
+
+
+def _serve_alone(pipe: socket.socket, permits: int, file: int, execution: Execution) -> None:
+    def look(ran: float, now: float) -> str | None:
+        return surroundings.look(ran, now, execution.entered)
+
+    pipe.setblocking(True)
+    child = Child(pipe, permits, execution.run, execution.tell, look)
+    execution.say = child.say
+    signal.signal(TELL, child.on_told)
+    surroundings = Surroundings(pipe.fileno(), partial(stacks.answer_signals, file))
+    child.serve()
 
 
 def main(argv: Sequence[str]) -> NoReturn:
@@ -212,7 +235,7 @@ def main(argv: Sequence[str]) -> NoReturn:
     except ConfigurationError as error:
         logger.error("%s", error)  # noqa: TRY400 - the text says all
         sys.exit(2)
-    serve_and_exit(pipe, permits, places, Execution(app.tasks, config.queue_names()))
+    serve_and_exit(pipe, permits, file, places, Execution(app.tasks, config.queue_names()))
 
 
 if __name__ == "__main__":

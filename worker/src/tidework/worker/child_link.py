@@ -37,6 +37,9 @@ class ChildEvents(Protocol):
     def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """An attempt is over; the job has left its child."""
 
+    def on_missing(self, link: ChildLink, jobs: Sequence[HeldJob]) -> None:
+        """Jobs that were sent are not in the child, and have not begun."""
+
     def on_reports(self, link: ChildLink) -> None:
         """All reports that had arrived were told."""
 
@@ -54,6 +57,8 @@ class ChildLink:
     slow:       jobs were taken back that it did not start in time; it has said nothing since
     spent:      a job was cancelled in it: it gets no more jobs
     outdated:   the application was loaded anew since: it gets no more jobs
+    worn:       why it gets no more jobs: what it reports, or what was seen of it; else ''
+    failed:     jobs that failed at once, in a row
     ordered_at, killed_at, retired_at, heard_at, asked_at: monotonic seconds
     """
 
@@ -87,6 +92,9 @@ class ChildLink:
         self.slow = False
         self.spent = False
         self.outdated = False
+        self.worn = ""
+        self.failed = 0
+        self._asked_up_to = 0
         self._tell_again = False
         self._events = events
         self._pidfd: int | None = None
@@ -162,7 +170,7 @@ class ChildLink:
 
     def take_back(self) -> list[HeldJob]:
         """Take the jobs out that are ahead of their turn and were not begun; in their order."""
-        if len(self.jobs) < 2 and not self.solitary:
+        if len(self.jobs) < 2 and not self.solitary and not self.worn:
             return []
         try:
             permits = os.read(self._permits, _CHUNK)
@@ -180,8 +188,14 @@ class ChildLink:
             self.send_signal(process.TELL)
 
     def ping(self) -> None:
-        """Have the child's loop say that it turns."""
+        """Have the child say that it has begun what was sent before, as far as there are places."""
+        self._asked_up_to = self._numbers
         self._write(frames.ping_frame())
+
+    def ask_for(self, job: HeldJob) -> None:
+        """Once: find out whether a job that should have begun is in the child at all."""
+        if self._asked_up_to < job.number:
+            self.ping()
 
     def _write(self, data: bytes) -> None:
         if self._unsent:
@@ -252,6 +266,10 @@ class ChildLink:
                 held.sent_at = self.heard_at  # it could not start before
             return
         if isinstance(report, frames.Alive):
+            self._on_alive()
+            return
+        if isinstance(report, frames.Worn):
+            self.worn = report.why
             return
         job = self.jobs.get(report.number)
         if isinstance(report, frames.Said):
@@ -270,6 +288,19 @@ class ChildLink:
             self.done += 1
             del self.jobs[report.number]
             self._events.on_ended(self, job, report)
+
+    def _on_alive(self) -> None:
+        jobs = list(self.jobs.values())
+        started = sum(1 for job in jobs if job.started_at is not None)
+        if started >= max(1, self.places):
+            return
+        # There was a place for them: a job has read them, or their permits, from our pipes.
+        missing = [j for j in jobs if j.started_at is None and j.number <= self._asked_up_to]
+        if missing:
+            self.worn = "a job read what was sent to its process"
+            for job in missing:
+                del self.jobs[job.number]
+            self._events.on_missing(self, missing)
 
     def kill(self, verdict: Verdict, job: HeldJob | None, now: float) -> None:
         """SIGKILL the child because of ``job``; the first verdict stands."""

@@ -22,6 +22,8 @@ START_PATIENCE = 30.0
 """Seconds in which a child has to start a job, and the template a child."""
 MOST_UNREAPED = 16
 """Ended processes that may lie unreaped below a child; each holds a pid of the container's."""
+START_LOOK = 1.0
+"""Seconds after which a child is asked for a job that it has not begun."""
 PATIENCE = 0.1
 """Seconds that a job may run before those behind it are taken back."""
 
@@ -53,6 +55,8 @@ class Recycling:
         """Why this child is to be replaced, in words."""
         if link.outdated:
             return "the application was loaded anew"
+        if link.worn:
+            return link.worn
         if link.spent:
             return "a job was cancelled in it"
         if link.done >= self.jobs * max(1, link.places):
@@ -65,7 +69,7 @@ class Recycling:
 
     def room(self, link: ChildLink) -> int:
         """How many jobs more the child may be sent before it is replaced."""
-        if link.outdated or link.spent or link.pss > self.memory:
+        if link.outdated or link.worn or link.spent or link.pss > self.memory:
             return 0
         return self.jobs - link.done - len(link.jobs)
 
@@ -200,7 +204,7 @@ class Dispatch:
         del self._idle[slot.index]
         now = self._clock.monotonic()
         slot.link.send(jobs, now)
-        self._look_by(now + START_PATIENCE)
+        self._look_by(now + START_LOOK)
         self.feed_ahead(slot.link)
         return True
 

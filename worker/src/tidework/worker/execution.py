@@ -37,6 +37,7 @@ from tidework.worker.job_loop import JobLoop
 from tidework.worker.soft_timeout import Limited, call_limited, is_soft_timeout, soft_seconds
 
 _COMPLETE = Outcome.complete()
+_own_name = type.__dict__["__name__"].__get__
 STOPPED = Outcome.cancelled()
 """Of an attempt that was told to end, whatever it did then; the supervisor knows why."""
 
@@ -95,6 +96,7 @@ class Execution:
     """Runs attempts of an application's tasks.
 
     queues: the worker's queues, as JobFrame.queue counts them
+    entered: what tells in the log of the job that began last
     say:    where goes what jobs say of themselves; later: how what is held back goes there
     """
 
@@ -110,6 +112,7 @@ class Execution:
         self._loop: JobLoop | None = None
         self._alone: tuple[int, RunningJob] | None = None
         self._early: dict[int, JobOrder] = {}
+        self.entered: Mapping[str, Any] = {}
         self.say: Say = _say_nothing
         self.later: Later = call_later
 
@@ -154,14 +157,14 @@ class Execution:
             ended = self._loop.run(self._await(call), context)
         else:
             ended = context.run(self._call, call)
-        return _to_outcome(call, ended)
+        return _outcome_of(call, ended)
 
     async def run_shared(self, call: Call) -> Outcome:
         """Run one attempt of an async task beside others; in an asyncio task of its own.
 
         ``call.running.interrupt`` is the caller's.
         """
-        return self._close(call, _to_outcome(call, await self._await(call)))
+        return self._close(call, _outcome_of(call, await self._await(call)))
 
     def prepare(self, frame: JobFrame) -> Call | Outcome:
         """Read the job and check its params; or how it ends if it cannot be run."""
@@ -180,6 +183,8 @@ class Execution:
             arguments = task.signature.to_arguments(job.params)
         except ParamsError as error:
             return Outcome.bury(JobError("ParamsError", str(error), cause="invalid_params"))
+        except BaseException as error:  # noqa: BLE001 - of a model's own code (validators)
+            return judge(error, task.spec, frame)
         began = self._clock.monotonic()
         running = RunningJob(
             partial(self._describe, job, frame, began),
@@ -256,7 +261,8 @@ class Execution:
 
     def _enter(self, call: Call) -> None:
         running_job.set(call.running)
-        job_fields.set(self._fields_of(call))
+        self.entered = self._fields_of(call)
+        job_fields.set(self.entered)
 
     def _describe(self, job: Job, frame: JobFrame, began: float, running: RunningJob) -> CurrentJob:
         queue = self._queues[frame.queue]
@@ -279,7 +285,16 @@ def _raise_cancel() -> NoReturn:
 
 
 def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
-    """The Outcome of an attempt that raised ``error``."""
+    """The Outcome of an attempt that raised ``error``, whatever its own code does then."""
+    try:
+        return _judge(error, spec, frame)
+    except BaseException as fault:  # noqa: BLE001 - e.g. its ``delay`` is a property that raises
+        reason = f"an exception that cannot be read: {_name_of(fault)}"
+        failure = JobError(_name_of(error), reason)
+        return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)
+
+
+def _judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     if (given_back := given_back_in(error)) is not None:
         delay = timedelta(0) if given_back.at_once else again_after(frame.releases)
         return Outcome.release(delay, str(given_back))
@@ -295,8 +310,15 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
     elif is_soft_timeout(error):
         failure = JobError("SoftTimeout", _text_of(error), _trace_of(error), cause="soft_timeout")
     else:
-        failure = JobError(type(error).__name__, _text_of(error), _trace_of(error))
+        failure = JobError(_name_of(error), _text_of(error), _trace_of(error))
     return spec.retry.after_failure(failure, frame.attempt, frame.max_attempts, random)
+
+
+def _outcome_of(call: Call, result: object) -> Outcome:
+    try:
+        return _to_outcome(call, result)
+    except BaseException as error:  # noqa: BLE001 - a result may have code of its own
+        return judge(error, call.task.spec, call.frame)
 
 
 def _to_outcome(call: Call, result: object) -> Outcome:
@@ -319,11 +341,15 @@ def _to_outcome(call: Call, result: object) -> Outcome:
     return Outcome.complete(encoded)
 
 
+def _name_of(error: BaseException) -> str:
+    return str(_own_name(type(error)))  # whatever its metaclass says of its name
+
+
 def _text_of(error: BaseException) -> str:
     try:
-        return str(error)
-    except Exception as fault:  # noqa: BLE001 - an exception whose __str__ raises is still a failure
-        return f"its text cannot be read: {fault!r}"
+        return str.__str__(str(error))
+    except BaseException as fault:  # noqa: BLE001 - an exception whose __str__ raises is a failure
+        return f"its text cannot be read: {_name_of(fault)}"
 
 
 def _trace_of(error: BaseException) -> str:
@@ -332,5 +358,5 @@ def _trace_of(error: BaseException) -> str:
     own = trace.tb_next if trace is not None else None
     try:
         return "".join(traceback.format_exception(type(error), error, own or trace))
-    except Exception as fault:  # noqa: BLE001 - out of memory, a hostile __str__
-        return f"the traceback cannot be shown: {fault!r}"
+    except BaseException as fault:  # noqa: BLE001 - out of memory, a hostile __str__
+        return f"the traceback cannot be shown: {_name_of(fault)}"

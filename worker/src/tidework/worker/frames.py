@@ -30,6 +30,7 @@ _SAID = struct.Struct(">cII")  # ...number, length of the progress
 _ORDER = struct.Struct(">IcI")  # 0 where a job has its number, kind, number
 _READY = b"H"
 _ALIVE = b"A"
+_WORN = b"W"
 _STOP = b"C"
 _CANCEL = b"N"
 _HAND_BACK = b"B"
@@ -155,7 +156,13 @@ class Said(NamedTuple):
     positions: bytes
 
 
-Report = Ready | Alive | Started | Ended | Said
+class Worn(NamedTuple):
+    """The child begins no more jobs: what its jobs left cannot be put right. ``why``: in words."""
+
+    why: str
+
+
+Report = Ready | Alive | Started | Ended | Said | Worn
 
 
 def order_frame(order: JobOrder) -> bytes:
@@ -191,6 +198,12 @@ def ready_frame() -> bytes:
 def alive_frame() -> bytes:
     """The frame of Alive."""
     return _LENGTH.pack(1) + _ALIVE
+
+
+def worn_frame(why: str) -> bytes:
+    """The frame of Worn."""
+    text = why.encode(errors="backslashreplace")
+    return _LENGTH.pack(1 + len(text)) + _WORN + text
 
 
 def started_frame(number: int, at: float) -> bytes:
@@ -230,6 +243,8 @@ def decode_report(payload: bytes) -> Report:
             texts = payload[_SAID.size : _SAID.size + size], payload[_SAID.size + size :]
             check_texts(*texts)
             return Said(number, *texts)
+        if kind == _WORN:
+            return Worn(payload[1:].decode())
     except (struct.error, KeyError, ValueError, OverflowError) as error:
         raise FrameError(f"a report that cannot be read: {error}") from error
     if kind == _READY:

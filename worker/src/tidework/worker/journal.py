@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 from tidework.clock import Clock
 from tidework.errors import BrokerUnavailableError
 from tidework.metrics import WorkerNumbers
-from tidework.model.lease import POISON_CAP, ClaimedJob
+from tidework.model.lease import LEASE, POISON_CAP, ClaimedJob
+from tidework.model.losses import pause_after
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker.held import HeldJob
 
@@ -38,15 +40,21 @@ _TOLD = {
 
 
 class Journal:
-    """Of one queue. poison_cap: losses that bury a job"""
+    """Of one queue. poison_cap: losses that bury a job; lease: measures pauses after losses"""
 
     def __init__(
-        self, queue: str, numbers: WorkerNumbers, clock: Clock, poison_cap: int = POISON_CAP
+        self,
+        queue: str,
+        numbers: WorkerNumbers,
+        clock: Clock,
+        poison_cap: int = POISON_CAP,
+        lease: timedelta = LEASE,
     ) -> None:
         self._queue = queue
         self._numbers = numbers
         self._clock = clock
         self._poison_cap = poison_cap
+        self._lease = lease
         self._redis_away = False
 
     def note_claimed(self, task: str) -> None:
@@ -118,8 +126,11 @@ class Journal:
             "queue": self._queue,
             "attempt": claimed.attempt,
         }
-        if outcome.delay:
-            extra["delay_seconds"] = round(outcome.delay.total_seconds(), 3)
+        delay = outcome.delay
+        if outcome.kind is OutcomeKind.LOSS and claimed.losses + 1 < self._poison_cap:
+            delay = pause_after(claimed.losses + 1, self._lease)
+        if delay:
+            extra["delay_seconds"] = round(delay.total_seconds(), 3)
         if outcome.detail and outcome.kind in (OutcomeKind.RELEASE, OutcomeKind.CANCELLED):
             extra["cause"] = outcome.cause
         elif outcome.detail:

@@ -24,6 +24,7 @@ from tidework.worker import frames
 from tidework.worker.execution import STOPPED, Execution
 from tidework.worker.job_loop import run_until_stopped
 from tidework.worker.permits import Permits
+from tidework.worker.surroundings import Surroundings
 
 _CHUNK = 262144
 MOST_UNSENT = 1 << 20
@@ -67,11 +68,16 @@ class _Running:
 class LoopChild:
     """Serves one pipe until it is closed.
 
-    places: jobs at once; execution: runs them
+    places: jobs at once; execution: runs them; again: of Surroundings
     """
 
     def __init__(
-        self, pipe: socket.socket, permits: int, places: int, execution: Execution
+        self,
+        pipe: socket.socket,
+        permits: int,
+        places: int,
+        execution: Execution,
+        again: Callable[[], None] = lambda: None,
     ) -> None:
         self._pipe = pipe
         self._permits = Permits(permits)
@@ -86,6 +92,9 @@ class LoopChild:
         self._told = False
         self._pid = os.getpid()
         self._context = copy_context()
+        self._again = again
+        self._ran = 0.0
+        self._worn = False
         self._loop = asyncio.new_event_loop()
 
     def serve(self) -> None:
@@ -95,6 +104,7 @@ class LoopChild:
         self._pipe.setblocking(False)
         self._loop.add_reader(self._pipe, self._read)
         self._report(frames.ready_frame())
+        self._surroundings = Surroundings(self._pipe.fileno(), self._again)
         run_until_stopped(self._loop)
 
     def _end(self) -> None:
@@ -120,6 +130,7 @@ class LoopChild:
         if isinstance(order, frames.JobFrame):
             self._waiting.append(order)
         elif isinstance(order, frames.Ping):
+            self._fill()  # nothing that came before is left, as far as there are places
             self._report(frames.alive_frame())
         else:
             self._report(frames.alive_frame())
@@ -149,7 +160,8 @@ class LoopChild:
         """Start what may start."""
         while self._waiting and len(self._running) < self._places:
             job = self._waiting.popleft()
-            if not job.ahead or self._permits.take(job.number):
+            # Of a worn child's the supervisor takes those ahead back.
+            if not job.ahead or (not self._worn and self._permits.take(job.number)):
                 self._start(job)
 
     def _start(self, job: frames.JobFrame) -> None:
@@ -166,9 +178,21 @@ class LoopChild:
         if running.stopped:
             outcome = STOPPED
         del self._running[job.number]
-        seconds = time.monotonic() - running.began
-        self._report(frames.ended_frame(job.number, outcome, seconds))
+        now = time.monotonic()
+        self._ran += now - running.began
+        if not self._running:
+            self._look(now)
+        self._report(frames.ended_frame(job.number, outcome, now - running.began))
         self._fill()
+
+    def _look(self, now: float) -> None:
+        """No job runs: put right what they left. While one does, it may be at work with that."""
+        told = {"jobs": "those that ran on the event loop"}
+        ran, self._ran = self._ran, 0.0
+        worn = self._surroundings.look(ran, now, told)
+        if worn is not None and not self._worn:
+            self._worn = True
+            self._report(frames.worn_frame(worn))
 
     async def _attempt(self, running: _Running, job: frames.JobFrame) -> Outcome:
         call = self._execution.prepare(job)

@@ -19,6 +19,7 @@ from tidework.worker.child_link import ChildLink
 from tidework.worker.dispatch import (
     AHEAD_IN_CHILD,
     PATIENCE,
+    START_LOOK,
     START_PATIENCE,
     Slot,
     Turns,
@@ -90,6 +91,8 @@ class LoopPlaces:
 
     def _takes_jobs(self, link: ChildLink | None) -> bool:
         if link is None or not link.ready or link.killed_at is not None or link.outdated:
+            return False
+        if link.worn and self.successor is not None:
             return False
         return not link.blocked and not link.slow
 
@@ -189,6 +192,9 @@ class LoopPlaces:
         if any(_is_due(job, now) for job in link.jobs.values()) or self._is_silent(link, now):
             link.read()  # it may have said something while we were not looking
         self._ask(link, now)
+        for job in link.jobs.values():
+            if job.started_at is None and now >= job.sent_at + START_LOOK:
+                link.ask_for(job)
         for job in list(link.jobs.values()):
             if job.verdict is not None:
                 self._stopping.look_at(link, job, now)

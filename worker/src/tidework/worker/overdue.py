@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from tidework.worker.child_link import ChildLink
-from tidework.worker.dispatch import PATIENCE, START_PATIENCE, give_back
+from tidework.worker.dispatch import PATIENCE, START_LOOK, START_PATIENCE, give_back
 from tidework.worker.held import HeldJob, Verdict
 from tidework.worker.loop_places import LoopPlaces
 from tidework.worker.stopping import Stopping, is_over
@@ -81,6 +81,9 @@ class Overdue:
             if now >= job.sent_at + START_PATIENCE:
                 link.kill(Verdict.BROKEN, None, now)  # stopped, or stuck in what a job left
                 return None
+            if now < job.sent_at + START_LOOK:
+                return job.sent_at + START_LOOK
+            link.ask_for(job)
             return job.sent_at + START_PATIENCE
         deadline = job.started_at + job.timeout
         if now >= deadline:

@@ -11,22 +11,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from tidework.clock import Clock
 from tidework.loop import Loop
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames, process
+from tidework.worker.aftermath import settle_dead
 from tidework.worker.backoff import start_pause
 from tidework.worker.child_link import ChildLink
 from tidework.worker.claims import Claims, Places
 from tidework.worker.dispatch import (
     PATIENCE,
+    START_LOOK,
     Dispatch,
     Recycling,
     Slot,
     give_back,
 )
+from tidework.worker.failing import Failing
 from tidework.worker.held import HeldJob, JobSource, Verdict
 from tidework.worker.loop_places import LoopPlaces
 from tidework.worker.nursery import Nursery
@@ -35,7 +38,7 @@ from tidework.worker.service_times import ServiceTimes
 from tidework.worker.stopping import CANCEL_GRACE, Stopping, how_it_ended
 from tidework.worker.template_link import Orders
 from tidework.worker.timer import Timer
-from tidework.worker.verdicts import outcome_of_dead, outcome_of_stopped
+from tidework.worker.verdicts import outcome_of_stopped
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +90,7 @@ class SlotPool:
         self._on_child_gone = on_child_gone
         self._links: dict[int, ChildLink] = {}
         self._nursery = Nursery(orders, self, self._links, clock, self._timer.by)
+        self._failing = Failing(clock)
         self._at_rest: list[Loop] = []
         self._gone = asyncio.Event()
 
@@ -259,33 +263,13 @@ class SlotPool:
         link.close()
         del self._links[link.key]
         self._on_answered(link.key)
-        self._settle_dead(link, code)
+        is_told = link.retired_at is None and self._nursery.is_open
+        settle_dead(link, code, self._clock.monotonic(), is_told=is_told)
         self._gone.set()
         self._on_child_gone()
         if slot.link is None and not link.solitary:
             self._replace(slot, link)
         self.run()
-
-    def _settle_dead(self, link: ChildLink, code: int | None) -> None:
-        end = process.describe_exit(code)
-        if link.retired_at is None and self._nursery.is_open:
-            cause = str(link.verdict[0]) if link.verdict else end
-            extra = {"slot": link.slot, "child": link.pid, "cause": cause}
-            logger.warning("child ended", extra=extra)
-        now = self._clock.monotonic()
-        jobs = list(link.jobs.values())
-        unharmed = [job for job in jobs if job.started_at is None and job.verdict is None]
-        for job in jobs:
-            if job in unharmed:
-                continue
-            outcome = outcome_of_dead(job, link.verdict, link.why or end)
-            seconds = None if job.started_at is None else max(0.0, now - job.started_at)
-            if outcome is None:
-                job.source.forget(job)
-            else:
-                job.source.settle(job, outcome, seconds)
-        link.jobs.clear()
-        give_back(unharmed)
 
     def _replace(self, slot: Slot, dead: ChildLink) -> None:
         slot.unready = 0 if dead.ready else slot.unready + 1
@@ -328,20 +312,34 @@ class SlotPool:
         else:
             times = self.loops.times if link.places else self._times
             times.note(job.task, ended.seconds)
+            if link.failed or ended.outcome.kind is not OutcomeKind.COMPLETE:
+                self._failing.note(link, ended)
         if outcome is None:
             job.source.forget(job)
         else:
             job.source.settle(job, outcome, ended.seconds)
 
+    def on_missing(self, link: ChildLink, jobs: Sequence[HeldJob]) -> None:
+        """Of ChildEvents."""
+        extra = {"slot": link.slot, "child": link.pid, "jobs": ", ".join(job.id for job in jobs)}
+        logger.warning("%s: they go elsewhere", link.worn, extra=extra)
+        give_back(jobs)
+
     def on_reports(self, link: ChildLink) -> None:
         """Of ChildEvents."""
         slot = self._slot_of(link)
+        if link.worn:
+            if link.places:
+                self._recycle_loop(link)  # first: what comes back must not go into it again
+            give_back(link.take_back())
         if link.places:
             self._on_loop_reports(link)
         elif slot.link is not link or link.killed_at is not None:
             return
         elif link.jobs:
             self.dispatch.feed_ahead(link)
+            if link.first.started_at is None:  # it should have begun
+                self._timer.by(self._clock.monotonic() + START_LOOK)
         elif not self._recycle(slot, link):
             self.dispatch.rest(slot)
         places = self.loops if link.places else self.dispatch
@@ -359,11 +357,12 @@ class SlotPool:
         if link in loops.leaving and not link.jobs and link.retired_at is None:
             self._retire(link)
         loops.feed()
-        if link is loops.slot.link and link.has_served and link.killed_at is None:
-            self._recycle_loop(link)
+        self._recycle_loop(link)
 
     def _recycle_loop(self, link: ChildLink) -> None:
         """Start the successor of a child that has served its time."""
+        if link is not self.loops.slot.link or not link.has_served or link.killed_at is not None:
+            return
         reason = self._recycling.reason(link) if self.loops.may_have_successor else None
         if reason is not None and (successor := self._nursery.order(self.loops.slot)) is not None:
             extra = {"slot": link.slot, "child": link.pid, "reason": reason}
@@ -375,8 +374,7 @@ class SlotPool:
         for slot in self.dispatch.idle_slots():
             if slot.link is not None:
                 self._recycle(slot, slot.link)
-        loop = self.loops.slot.link
-        if loop is not None and loop.killed_at is None:
+        if (loop := self.loops.slot.link) is not None:
             self._recycle_loop(loop)
 
     def _recycle(self, slot: Slot, link: ChildLink) -> bool:

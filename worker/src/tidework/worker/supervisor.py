@@ -109,7 +109,9 @@ class Supervisor:
     def _compose_queues(self) -> None:
         settings, clock = self._settings, self._clock
         cap = settings.poison_cap
-        journals = [Journal(queue.name, self.numbers, clock, cap) for queue in self._queues]
+        journals = [
+            Journal(queue.name, self.numbers, clock, cap, settings.lease) for queue in self._queues
+        ]
         facts = WorkerFacts(
             self.incarnation,
             self._keeper.specs,

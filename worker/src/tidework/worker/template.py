@@ -30,7 +30,7 @@ from typing import Any
 from tidework.app import Tidework
 from tidework.app_loading import load_app
 from tidework.errors import ConfigurationError
-from tidework.worker import frames, process, stacks
+from tidework.worker import frames, process, shared_connections, stacks
 from tidework.worker.child import serve_and_exit, settle_in
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.execution import Execution
@@ -134,7 +134,8 @@ class Template:
                 settle_in(parent)
                 stacks.answer_signals(file)
                 self._forget()
-                serve_and_exit(socket.socket(fileno=pipe), permits, places, self._execution)
+                end = socket.socket(fileno=pipe)
+                serve_and_exit(end, permits, file, places, self._execution)
             except BaseException:
                 logger.exception("the child process did not start")
             finally:
@@ -233,6 +234,7 @@ def main(argv: Sequence[str]) -> int:
         control.close()
         return 2
     threads = python_threads()
+    app.client.close_sync()  # an enqueue at import: each process has its own
     gc.collect()
     gc.freeze()
     hello = {
@@ -240,6 +242,7 @@ def main(argv: Sequence[str]) -> int:
         "tasks": [task.spec.to_document() for task in app.tasks.values()],
         "async": [task.spec.name for task in app.tasks.values() if task.is_async],
         "threads": threads,
+        "connections": [] if threads else shared_connections.peers(without={control.fileno()}),
     }
     try:
         _send(control, frames.document_frame(hello))

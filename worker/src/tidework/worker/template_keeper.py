@@ -54,7 +54,7 @@ class TemplateKeeper:
         self._reload_wanted = False
         self._final = False
         self._closing = False
-        self._warned = False
+        self._warned: tuple[tuple[str, ...], ...] = ((), ())
 
     @property
     def pid(self) -> int | None:
@@ -155,7 +155,7 @@ class TemplateKeeper:
         self.specs.update(hello.specs)
         self.async_tasks.clear()
         self.async_tasks.update(hello.async_tasks)
-        self._warn_of_threads(hello)
+        self._warn(hello)
         if generation is self._next:
             self._take_over(generation)
             return
@@ -186,9 +186,20 @@ class TemplateKeeper:
                 loop = asyncio.get_running_loop()
                 loop.call_later(END_PATIENCE, generation.link.kill)
 
-    def _warn_of_threads(self, hello: Hello) -> None:
-        if hello.threads and not self._warned:
-            self._warned = True
+    def _warn(self, hello: Hello) -> None:
+        """Of what the application does at import; once for the same."""
+        found = (hello.threads, hello.connections)
+        if found == self._warned:
+            return
+        self._warned = found
+        if hello.connections:
+            logger.warning(
+                "the application opens connections at import, which all its processes share, so "
+                "that one reads the replies to another; open them in the tasks instead, at the "
+                "first use in each process",
+                extra={"peers": ", ".join(hello.connections)},
+            )
+        if hello.threads:
             logger.warning(
                 "the application starts threads at import, so its processes cannot be forked: "
                 "each slot imports it anew, which costs memory and time; "

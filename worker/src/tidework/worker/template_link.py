@@ -33,11 +33,13 @@ class Hello:
 
     async_tasks: names of those that are async functions
     threads:     names of the threads that forbid to fork
+    connections: peers of those that all children share
     """
 
     specs: Mapping[str, TaskSpec]
     async_tasks: frozenset[str]
     threads: tuple[str, ...]
+    connections: tuple[str, ...] = ()
 
 
 class Orders(Protocol):
@@ -201,7 +203,8 @@ class TemplateLink:
             case "hello":
                 specs = [TaskSpec.from_document(found) for found in report["tasks"]]
                 by_name = {spec.name: spec for spec in specs}
-                hello = Hello(by_name, frozenset(report["async"]), tuple(report["threads"]))
+                threads, connections = tuple(report["threads"]), tuple(report["connections"])
+                hello = Hello(by_name, frozenset(report["async"]), threads, connections)
                 self._events.on_hello(hello)
             case "failed":
                 self._events.on_import_failed(report["error"])

@@ -62,8 +62,12 @@ local function wait_again(id, r, available)
   end
 end
 
--- True if that made the job a dead letter.
-local function lose(id, r, detail, poison_cap, fingerprint)
+-- Pauses after a job's first, second and any later loss, in tenths of a lease (model/losses.py): what
+-- kills its process may pass, a shortage of memory for instance.
+local LOSS_PAUSES = {1, 10, 50}
+
+-- waited_ms: part of the pause that is over already. True if that made the job a dead letter.
+local function lose(id, r, detail, poison_cap, fingerprint, waited_ms)
   count('lost')
   r.losses = r.losses + 1
   r.attempt = r.attempt - 1
@@ -72,6 +76,8 @@ local function lose(id, r, detail, poison_cap, fingerprint)
     return true
   end
   put(K.details, id, detail)
-  wait_again(id, r, r.available)
+  local tenths = LOSS_PAUSES[math.min(r.losses, #LOSS_PAUSES)]
+  local pause_ms = math.floor(tonumber(A.lease_ms) * tenths / 10) - waited_ms
+  wait_again(id, r, pause_ms > 0 and now + pause_ms or r.available)
   return false
 end

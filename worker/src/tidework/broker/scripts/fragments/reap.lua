@@ -16,7 +16,8 @@ local function reap(limit, poison_cap)
     else
       local text = 'worker ' .. worker .. ' was lost while it held the job'
       local detail = '{"type":"LeaseExpired","message":' .. cjson.encode(text) .. ',"cause":"lost"}'
-      if S.lose(id, r, detail, poison_cap, 'LeaseExpired') then
+      -- Since its last renewal a lease has passed.
+      if S.lose(id, r, detail, poison_cap, 'LeaseExpired', tonumber(A.lease_ms)) then
         buried = buried + 1
       else
         given_back = given_back + 1

@@ -39,7 +39,7 @@ local function settle(id, token, kind, extra, detail, cause)
   elseif kind == 'l' then
     release(id, r, tonumber(extra))
   else
-    lose(id, r, detail, tonumber(A.poison_cap), extra)
+    lose(id, r, detail, tonumber(A.poison_cap), extra, 0)
   end
   return true
 end
