@@ -29,9 +29,11 @@ from tidework.model.backlog import JobRecord
 from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
+from tidework.model.params import EncodedParams
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
+from tidework.model.signature import Signature
 from tidework.model.spans import Seconds, span_given
-from tidework.model.task import Signature, TaskSpec
+from tidework.model.task import TaskSpec
 from tidework.model.unique import Unique
 from tidework.settings import Settings
 
@@ -270,9 +272,9 @@ class Enqueuer(Generic[P, R]):
         self._at = None if at is None else at.timestamp()
         self._timeout_s = None if spec.timeout is None else spec.timeout.total_seconds()
 
-    def _job(self, params: Mapping[str, Any], job_id: str | None) -> Job:
+    def _job(self, params: EncodedParams, job_id: str | None) -> Job:
         spec, options, now = self._task.spec, self._options, time.time()
-        return Job(
+        job = Job(
             job_id or new_job_id(),
             spec.name,
             params,
@@ -283,6 +285,7 @@ class Enqueuer(Generic[P, R]):
             self._timeout_s,
             options.unique,
         )
+        return job._replace(extra={"unions": params.unions}) if params.unions else job
 
     def _call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Job:
         return self._job(self._task.signature.to_params(args, kwargs), self._options.job_id)

@@ -61,6 +61,12 @@ class Job(NamedTuple):
     trace: Mapping[str, str] | None = None
     extra: Mapping[str, Any] = MappingProxyType({})
 
+    @property
+    def unions(self) -> str:
+        """How unions in the params are to be read, see wire_schema.Unions."""
+        said = self.extra.get("unions", "")
+        return said if isinstance(said, str) else ""
+
     def encode(self, *, max_params_bytes: int = MAX_PARAMS_BYTES) -> bytes:
         """The envelope as compact JSON bytes.
 

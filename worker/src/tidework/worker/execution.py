@@ -26,8 +26,9 @@ from tidework.model.identity import QueueName
 from tidework.model.job import Job, decode_stored_job
 from tidework.model.lease import Lease
 from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
+from tidework.model.signature import Signature
 from tidework.model.strict_json import encode_json
-from tidework.model.task import Signature, TaskSpec
+from tidework.model.task import TaskSpec
 from tidework.worker.admission import again_after
 from tidework.worker.command_end import Attempts
 from tidework.worker.command_input import document_of, variables_of
@@ -177,7 +178,7 @@ class Execution:
             logger.warning("%s", unknown, extra={"job_id": job.id})
             return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
-            arguments = task.signature.to_arguments(job.params)
+            arguments = task.signature.to_arguments(job.params, job.unions)
         except ParamsError as error:
             return Outcome.bury(JobError("ParamsError", str(error), cause="invalid_params"))
         began = self._clock.monotonic()
