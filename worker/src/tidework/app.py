@@ -26,13 +26,14 @@ from tidework.broker.broker import Producer
 from tidework.client import Client
 from tidework.errors import ConfigurationError, EnvelopeError
 from tidework.model.backlog import JobRecord
+from tidework.model.bounds import FAR_FUTURE_S, check_priority, delay_given
 from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
 from tidework.model.params import EncodedParams
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
-from tidework.model.signature import Signature
-from tidework.model.spans import Seconds, span_given
+from tidework.model.signature import Signature, name_of, refuse_what_is_no_function
+from tidework.model.spans import Seconds
 from tidework.model.task import TaskSpec
 from tidework.model.unique import Unique
 from tidework.settings import Settings
@@ -123,7 +124,7 @@ class Tidework:
         """
 
         def register(found: Callable[P, R]) -> Task[P, R]:
-            own_name = name or found.__name__
+            own_name = name or name_of(found)
             spec = TaskSpec.declared(
                 own_name,
                 queue or self.queue,
@@ -175,6 +176,7 @@ class Task(Generic[P, R]):
         signature: Signature | None = None,
         command: Command | None = None,
     ) -> None:
+        refuse_what_is_no_function(spec.name, function)
         if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
             raise ConfigurationError(
                 f"task {spec.name!r} is a generator: a job has one result; return it instead of "
@@ -192,7 +194,7 @@ class Task(Generic[P, R]):
         self.__wrapped__ = function
         self._plain = Enqueuer(self, EnqueueOptions(priority=spec.priority))
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -221,19 +223,21 @@ class Task(Generic[P, R]):
             raise ConfigurationError(
                 f"at={at.isoformat()} has no time zone; pass an aware datetime"
             )
-        if priority is not None and priority not in range(10):
-            raise ConfigurationError(f"priority {priority!r}: use 0 (first) to 9 (last)")
+        if at is not None and not 0 <= at.timestamp() < FAR_FUTURE_S:
+            raise ConfigurationError(f"at={at.isoformat()}: give a moment from 1970 to 9999")
+        if priority is not None:
+            check_priority("priority", priority)
         if job_id is not None:
             _checked_id(job_id)
         chosen = self.spec.priority if priority is None else priority
-        span = None if delay is None else span_given("delay", delay)
+        span = None if delay is None else delay_given("delay", delay)
         return Enqueuer(self, EnqueueOptions(span, at, chosen, job_id, _unique_of(unique)))
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue a call. Raises ParamsError, EnvelopeError, BrokerError."""
         return await self._plain.enqueue(*args, **kwargs)
 
-    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    def enqueue_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """As ``enqueue``."""
         return self._plain.enqueue_sync(*args, **kwargs)
 
@@ -312,13 +316,13 @@ class Enqueuer(Generic[P, R]):
         queue = self._task.spec.queue
         return JobHandle(self._task.app.client, found.id, queue, inserted=found.inserted)
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue a call. Raises ParamsError, EnvelopeError, UniqueConflictError, BrokerError."""
         job = self._call(args, kwargs)
         (found,) = await self._task.app.client.enqueue(self._task.spec.queue, [job])
         return self._handle(found)
 
-    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    def enqueue_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """As ``enqueue``."""
         job = self._call(args, kwargs)
         (found,) = self._task.app.client.enqueue_sync(self._task.spec.queue, [job])

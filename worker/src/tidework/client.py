@@ -33,6 +33,7 @@ from tidework.model.backlog import (
     JobRecord,
     QueueStats,
 )
+from tidework.model.bounds import wait_given
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, Enqueued, Job, JobState
 from tidework.model.outcome import JobError
@@ -289,6 +290,7 @@ async def _get(broker: Producer, queue: QueueName, job_id: str) -> JobRecord:
 async def _result(
     broker: Producer, queue: QueueName, job_id: str, timeout: float | None, sleep: _Sleep
 ) -> Any:
+    timeout = wait_given("result: timeout", timeout)
     started = time.monotonic()
     wait = FIRST_LOOK_S
     record = await _get(broker, queue, job_id)

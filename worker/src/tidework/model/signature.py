@@ -197,6 +197,34 @@ class Signature:
         return ParamsError(self._task, faults)
 
 
+def name_of(function: Any) -> str:
+    """The name that a function was defined with. Raises ConfigurationError for what has none."""
+    found = getattr(function, "__name__", None)
+    if isinstance(found, str) and not isinstance(function, type):
+        return found
+    raise _not_a_function(repr(function))
+
+
+def refuse_what_is_no_function(task: str, function: Any) -> None:
+    """Raises ConfigurationError for a partial, a callable object, a class, a method of a class."""
+    if isinstance(function, type) or not (callable(function) and hasattr(function, "__name__")):
+        raise _not_a_function(f"task {task!r}")
+    within = function.__qualname__.rpartition(".")[0] if hasattr(function, "__qualname__") else ""
+    if within and not within.endswith("<locals>") and not inspect.ismethod(function):
+        first = next(iter(signature_of(task, function).parameters), "")
+        if first in ("self", "cls"):
+            raise ConfigurationError(
+                f"task {task!r}: {function.__qualname__} is a method, and a worker has no object "
+                "to call it on; make it a function of a module, or a staticmethod"
+            )
+
+
+def _not_a_function(what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{what}: a task has to be a function; write a 'def' that calls what you have"
+    )
+
+
 def signature_of(task: str, function: Callable[..., Any]) -> inspect.Signature:
     """Raises ConfigurationError for what has none."""
     try:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from tidework.errors import ConfigurationError
+from tidework.model.bounds import check_attempts, check_priority, check_timeout, delay_given
 from tidework.model.identity import is_task_name
 from tidework.model.job import DEFAULT_PRIORITY
 from tidework.model.retry import RetryPolicy
@@ -37,17 +38,15 @@ class TaskSpec:
             raise ConfigurationError(
                 f"task name {self.name!r}: use 1 to 200 characters of A-Z a-z 0-9 _ . : / -"
             )
-        if self.timeout is not None and self.timeout <= timedelta(0):
-            raise ConfigurationError(f"task {self.name}: the timeout has to be above 0")
+        if self.timeout is not None:
+            check_timeout(f"task {self.name}: the timeout", self.timeout)
         self._check_soft_timeout()
-        if self.priority not in range(10):
-            raise ConfigurationError(f"task {self.name}: the priority has to be 0 (first) to 9")
+        check_priority(f"task {self.name}: priority", self.priority)
 
     def _check_soft_timeout(self) -> None:
         if self.soft_timeout is None:
             return
-        if self.soft_timeout <= timedelta(0):
-            raise ConfigurationError(f"task {self.name}: the soft timeout has to be above 0")
+        check_timeout(f"task {self.name}: the soft timeout", self.soft_timeout)
         if self.timeout is not None and self.soft_timeout >= self.timeout:
             soft, hard = self.soft_timeout.total_seconds(), self.timeout.total_seconds()
             raise ConfigurationError(
@@ -72,7 +71,11 @@ class TaskSpec:
         def span(what: str, value: Seconds | None) -> timedelta | None:
             return None if value is None else span_given(f"task {name}: {what}", value)
 
-        waits = tuple(span_given(f"task {name}: delay", delay) for delay in delays)
+        check_attempts(f"task {name}: max_attempts", max_attempts)
+        try:
+            waits = tuple(delay_given(f"task {name}: delays: delay", delay) for delay in delays)
+        except TypeError as error:
+            raise ConfigurationError(f"task {name}: delays={delays!r}: give a list") from error
         return cls(
             name=name,
             queue=queue,
