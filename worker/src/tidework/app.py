@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from tidework.broker.broker import Producer
 from tidework.client import Client
 from tidework.errors import ConfigurationError, EnvelopeError
-from tidework.model.backlog import JobRecord
+from tidework.job_handle import JobHandle
 from tidework.model.bounds import FAR_FUTURE_S, check_priority, delay_given
 from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
@@ -86,6 +86,9 @@ class Tidework:
         return MappingProxyType(self._tasks)
 
     @overload
+    def task(self, function: Callable[P, Coroutine[Any, Any, R]]) -> AsyncTask[P, R]: ...
+
+    @overload
     def task(self, function: Callable[P, R]) -> Task[P, R]: ...
 
     @overload
@@ -99,11 +102,11 @@ class Tidework:
         timeout: Seconds | None = None,
         soft_timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
-    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+    ) -> TaskMaker: ...
 
     def task(
         self,
-        function: Callable[P, R] | None = None,
+        function: Callable[..., Any] | None = None,
         *,
         name: str | None = None,
         queue: str | None = None,
@@ -112,7 +115,7 @@ class Tidework:
         timeout: Seconds | None = None,
         soft_timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
-    ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
+    ) -> Any:
         """Make a function a task; it stays callable. An ``async def`` runs on an event loop.
 
         name:         on the wire; the function's own name unless given
@@ -123,7 +126,7 @@ class Tidework:
         Raises ConfigurationError for a name taken twice, a bad value, a generator function.
         """
 
-        def register(found: Callable[P, R]) -> Task[P, R]:
+        def register(found: Callable[..., Any]) -> Task[..., Any]:
             own_name = name or name_of(found)
             spec = TaskSpec.declared(
                 own_name,
@@ -134,7 +137,8 @@ class Tidework:
                 soft_timeout=soft_timeout,
                 priority=priority,
             )
-            return self._register(Task(self, spec, found))
+            kind = AsyncTask if inspect.iscoroutinefunction(found) else Task
+            return self._register(kind(self, spec, found))
 
         return register if function is None else register(function)
 
@@ -254,6 +258,25 @@ class Task(Generic[P, R]):
         return self._plain.enqueue_many_sync(params, job_ids=job_ids)
 
 
+class AsyncTask(Task[P, R]):
+    """The task of an ``async def``. R is what it returns in the end; a call gives a coroutine."""
+
+    def __call__(  # type: ignore[override]
+        self, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, R]:
+        return cast("Coroutine[Any, Any, R]", self.function(*args, **kwargs))
+
+
+class TaskMaker(Protocol):
+    """What ``app.task(...)`` with options gives: it makes a function a task."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class EnqueueOptions:
     """What one enqueue may say besides the params."""
@@ -314,7 +337,8 @@ class Enqueuer(Generic[P, R]):
 
     def _handle(self, found: Enqueued) -> JobHandle[R]:
         queue = self._task.spec.queue
-        return JobHandle(self._task.app.client, found.id, queue, inserted=found.inserted)
+        client, result = self._task.app.client, self._task.signature.result
+        return JobHandle(client, found.id, queue, inserted=found.inserted, result=result)
 
     async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue a call. Raises ParamsError, EnvelopeError, UniqueConflictError, BrokerError."""
@@ -358,43 +382,3 @@ ENQUEUE_BATCH = 500
 def _batches(jobs: Sequence[Job]) -> Iterable[Sequence[Job]]:
     for start in range(0, len(jobs), ENQUEUE_BATCH):
         yield jobs[start : start + ENQUEUE_BATCH]
-
-
-class JobHandle(Generic[R]):
-    """An enqueued job. ``inserted``: False if the id was known already, or if the job is another
-    one, which holds the unique key."""
-
-    __slots__ = ("_client", "id", "inserted", "queue")
-
-    def __init__(self, client: Client, job_id: str, queue: str, *, inserted: bool = True) -> None:
-        self.id = job_id
-        self.queue = queue
-        self.inserted = inserted
-        self._client = client
-
-    def __repr__(self) -> str:
-        return f"<job {self.id} in {self.queue}>"
-
-    async def result(self, *, timeout: float | None = None) -> Any:
-        """Wait for the end; the result as JSON data. See Client.result for what it raises."""
-        return await self._client.result(self.id, queue=self.queue, timeout=timeout)
-
-    def result_sync(self, *, timeout: float | None = None) -> Any:
-        """As ``result``."""
-        return self._client.result_sync(self.id, queue=self.queue, timeout=timeout)
-
-    async def get(self) -> JobRecord:
-        """Everything known of the job."""
-        return await self._client.get(self.id, queue=self.queue)
-
-    def get_sync(self) -> JobRecord:
-        """As ``get``."""
-        return self._client.get_sync(self.id, queue=self.queue)
-
-    async def cancel(self) -> str:
-        """Cancel it; see Client.cancel."""
-        return await self._client.cancel(self.id, queue=self.queue)
-
-    def cancel_sync(self) -> str:
-        """As ``cancel``."""
-        return self._client.cancel_sync(self.id, queue=self.queue)

@@ -184,6 +184,7 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         "progress": _progress(record),
         "checkpoints": record.checkpoints or None,
         "result": record.result,
+        "result_refusal": record.result_refusal or None,
     }
     if record.error is not None:
         error = record.error

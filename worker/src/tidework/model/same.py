@@ -53,8 +53,8 @@ class Comparison:
         """None if they are the same."""
         if sent is found:
             return None
-        kind = type(sent)
-        if kind is not type(found) and not self._may_pass(sent, found):
+        kind = type(found)
+        if kind is not type(sent) and not self._may_pass(sent, found):
             return Difference((), sent, found)
         if kind in _EQUAL:
             return None if sent == found else Difference((), sent, found)

@@ -68,25 +68,26 @@ def scalars_of(parameters: Mapping[str, tuple[Any, Any]]) -> Scalars | None:
     """
     schemas: dict[str, tuple[CoreSchema, bool]] = {}
     for name, (hint, default) in parameters.items():
-        schema = _schema_of(hint)
+        schema = plain_schema(hint)
         if schema is None or isinstance(default, FieldInfo):
             return None
         schemas[name] = (schema, default is ...)
     return Scalars(schemas)
 
 
-def _schema_of(hint: Any) -> CoreSchema | None:
+def plain_schema(hint: Any) -> CoreSchema | None:
+    """Of a type whose values arrive as they were sent by construction; None of any other."""
     if get_origin(hint) in (Union, UnionType):
         first, second, *more = get_args(hint)
         if more or NoneType not in (first, second):
             return None
-        inner = _schema_of(first if second is NoneType else second)
+        inner = plain_schema(first if second is NoneType else second)
         return None if inner is None else core_schema.nullable_schema(inner)
     if get_origin(hint) is list:
-        items = _schema_of(get_args(hint)[0])
+        items = plain_schema(get_args(hint)[0])
         return None if items is None else core_schema.list_schema(items)
     if get_origin(hint) is dict and get_args(hint)[0] is str:
-        values = _schema_of(get_args(hint)[1])
+        values = plain_schema(get_args(hint)[1])
         if values is None:
             return None
         return core_schema.dict_schema(core_schema.str_schema(), values)

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.params import EncodedParams
+from tidework.model.results import ResultType, result_of
 from tidework.model.scalars import scalars_of
 from tidework.model.shape import Shape, UnsendableError
 from tidework.model.wire_schema import WIRE_CONFIG, Unions, refuse_unsendable
@@ -29,6 +30,7 @@ _ABSENT = None
 class Signature:
     """Turns call arguments into JSON params and JSON params back into arguments.
 
+    result: the type of what the task returns
     Raises ConfigurationError for a function that cannot be a task: positional-only parameters, a
     type that cannot travel.
     """
@@ -37,6 +39,7 @@ class Signature:
         self._task = task
         self._signature = signature_of(task, function)
         hints = hints_of(task, function)
+        self.result = ResultType(task, result_of(hints))
         self._rest: Any = None
         self._open = False
         found, self._positional = self._parameters(hints)

@@ -30,6 +30,7 @@ _KEYS_WITHOUT_FORM = frozenset(
     {"none", "tuple", "list", "set", "frozenset", "dict", "model", "dataclass", "typed-dict"}
 )
 _LOOSE_ON_TEXT = frozenset({"int", "float", "bool"})
+_DATA = frozenset({"any", "dict", "list", "str", "int", "float", "bool", "none", "nullable"})
 # What is a value, or code, and no schema.
 _OPAQUE = frozenset({"default", "default_factory", "metadata", "function", "cls", "config"})
 _Node = dict[str, Any]
@@ -151,6 +152,11 @@ def has_text_unions(schema: CoreSchema) -> bool:
         node["type"] == "union" and any(each.get("type") == "str" for each in nodes_of(node))
         for node in nodes_of(schema)
     )
+
+
+def is_data(schema: CoreSchema) -> bool:
+    """Does it take JSON data as it is, and make nothing else of it?"""
+    return all(node["type"] in _DATA for node in nodes_of(schema))
 
 
 def has_sequences(schema: CoreSchema) -> bool:
