@@ -274,6 +274,10 @@ async def test_retention_by_number_leaves_a_tombstone(kit: Kit) -> None:
         await kit.let_pass(timedelta(milliseconds=5))
     await kit.broker.upkeep(kit.queue)
     assert [await state_of(kit, name) for name in "ab"] == [None, None]
+    forgotten = [await kit.broker.forgotten_at(kit.queue, name) for name in ("a", "d", "other")]
+    assert forgotten[0] is not None
+    assert abs(forgotten[0].timestamp() - kit.now) < 60
+    assert forgotten[1:] == [None, None]
     page = await kit.broker.list_jobs(kit.queue, JobState.SUCCEEDED)
     assert page.ids == ("d", "c")
     assert await kit.put(job("a")) == (False,)

@@ -16,9 +16,10 @@ from tests.support.inbox_documents import documents, good_documents, values
 from tidework.errors import EnvelopeError, TideworkError
 from tidework.model.job import Job, decode_job, decode_stored_job
 from tidework.model.params import encode_params
-from tidework.model.task import Signature
+from tidework.model.signature import Signature
 
 KINDS: list[Any] = [int, str, float, bool, int | None, str | None, float | None, bool | None]
+KINDS += [list[int], list[str | None], dict[str, float], dict[str, list[bool]] | None]
 NAMES = ("number", "text", "schema", "model_config", "\u00fc")
 NUMBERS = st.one_of(
     st.floats(allow_nan=True), st.integers(-(2**70), 2**70), st.just(10**5000), st.booleans()
@@ -31,6 +32,20 @@ GIVEN = st.one_of(
     st.decimals(),
     st.sampled_from(["7", "1.5", "yes", "null", "NaN", "Infinity", "\ud800", "x" * 5000]),
     st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.floats() | st.lists(st.booleans(), max_size=2)),
+)
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8"), max_size=5)
+    | st.sampled_from(["7", "1.5", "yes", "null", "NaN", "Infinity", "x" * 5000]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=2), inner)
+    ),
+    max_leaves=4,
 )
 
 
@@ -78,10 +93,15 @@ def without_shortcut(function: Callable[..., Any]) -> Signature:
 
 
 @pytest.mark.thorough
-@given(functions(), st.lists(GIVEN, max_size=3), st.dictionaries(st.sampled_from(NAMES), GIVEN))
+@given(
+    functions(),
+    st.lists(GIVEN, max_size=3),
+    st.dictionaries(st.sampled_from(NAMES), GIVEN),
+    st.dictionaries(st.sampled_from(NAMES), PLAIN),
+)
 @settings(max_examples=500)
 def test_params_of_scalars_are_those_that_the_model_makes(
-    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], found: dict[str, Any]
 ) -> None:
     def params(signature: Signature) -> Any:
         # Written by the model and our encoder a float may look different: it reads alike.
@@ -90,7 +110,7 @@ def test_params_of_scalars_are_those_that_the_model_makes(
     slow, quick = without_shortcut(function), Signature("t", function)
 
     assert said(lambda: params(quick)) == said(lambda: params(slow))
-    assert same(said(lambda: quick.to_arguments(kwargs)), said(lambda: slow.to_arguments(kwargs)))
+    assert same(said(lambda: quick.to_arguments(found)), said(lambda: slow.to_arguments(found)))
 
 
 def same(one: Any, other: Any) -> bool:

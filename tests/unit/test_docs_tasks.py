@@ -17,9 +17,10 @@ from tidework.broker.transport import drive
 from tidework.client import Client
 from tidework.model.current import CurrentJob, running_job
 from tidework.model.identity import QueueName
-from tidework.model.job import Job
+from tidework.model.job import Job, decode_stored_job
 from tidework.model.lease import ExchangeRequest, Lease
 from tidework.model.outcome import Outcome, OutcomeKind
+from tidework.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"
@@ -31,8 +32,22 @@ def page() -> dict[str, Any]:
     """What the examples define, as if they stood in one module."""
     found: dict[str, Any] = {"__name__": "examples"}
     for block in BLOCKS:
-        exec(compile(block, str(PAGE), "exec"), found)
+        exec(compile(block, str(PAGE), "exec", dont_inherit=True), found)
     return found
+
+
+async def test_an_order_arrives_with_its_key_and_its_result_is_a_text(page: dict[str, Any]) -> None:
+    app, confirm = page["app"], page["confirm"]
+    app.client = Client(Settings(namespace="ns"), broker=MemoryBroker())
+    order = page["Order"](lines=["a", "b"])
+
+    handle = await confirm.enqueue(order, due="tomorrow")
+    record = await handle.get()
+
+    job = decode_stored_job(record.body)
+    arguments = confirm.signature.to_arguments(job.params, job.unions)
+    assert arguments == {"order": order, "due": "tomorrow"}
+    assert confirm(**arguments) == f"{order.key} tomorrow 2"
 
 
 def test_index_returns_what_it_had_done(page: dict[str, Any]) -> None:

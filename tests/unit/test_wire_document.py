@@ -59,7 +59,7 @@ def test_every_part_of_a_key() -> None:
 def test_every_field_of_an_envelope() -> None:
     fields = set(Job._fields) - {"extra", "delay"}
 
-    assert first_column("Envelope") == fields | {"v", *RESERVED_FIELDS}
+    assert first_column("Envelope") == fields | {"v", "unions", *RESERVED_FIELDS}
     assert str(MAX_PARAMS_BYTES) in section("Envelope")
     assert first_column("Unique keys") == {field.name for field in dataclasses.fields(Unique)}
     assert named_in("Unique keys") >= {*UniqueUntil, *OnConflict}

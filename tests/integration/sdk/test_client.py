@@ -52,8 +52,8 @@ async def settle(app: Tidework, outcome: Outcome) -> str:
 
 async def test_waiting_for_a_result(app: Tidework) -> None:
     @app.task
-    def add(a: int) -> int:
-        return a
+    def add(a: int) -> dict[str, int]:
+        return {"sum": a}
 
     handle = await add.enqueue(1)
     with pytest.raises(WaitTimeoutError, match="still ready"):

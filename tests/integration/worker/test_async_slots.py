@@ -279,9 +279,8 @@ def test_what_else_a_job_may_do(start_worker: StartWorker, jobs: Jobs, holds: Ho
         assert jobs.result(job_id) == ["", str(number), str(number)], "a context of its own"
     whoami = jobs.put("whoami")
     assert jobs.result(whoami) == {"pid": shared, "id": whoami}
-    dead = jobs.wait_dead(jobs.put("return_much"))
-    assert dead.error is not None
-    assert dead.error.cause == "invalid_result"
+    much = jobs.wait_state(jobs.put("return_much"), JobState.SUCCEEDED)
+    assert "the limit is" in much.result_refusal
     assert jobs.result(jobs.put("leave_a_task_that_exits")) == "went on"
     assert jobs.result(jobs.put("fork")) > 0
     holds.let_end("a")

@@ -21,6 +21,7 @@ from tests.integration.worker.processes import WorkerProcess, children_of, is_al
 from tests.support.servers import ValkeyServer
 from tidework.client import Client
 from tidework.model.backlog import JobRecord
+from tidework.model.job import JobState
 from tidework.model.outcome import ERROR_TEXT_LIMIT, JobError
 from tidework.settings import Settings
 
@@ -107,7 +108,6 @@ def test_what_breaks_its_child_is_poison(
         ("return_trap", {}, "KeyboardInterrupt", ""),
         ("take_trap", {"trap": 1}, "KeyboardInterrupt", ""),
         ("recurse", {}, "RecursionError", "maximum recursion depth"),
-        ("return_much", {}, "ResultError", "returned 50000002 bytes of JSON, the limit is"),
         ("write_on_a_full_disk", {}, "OSError", "No space left on device"),
         ("write_beyond_the_limit", {"path": "FILE"}, "OSError", "File too large"),
     ],
@@ -129,6 +129,18 @@ def test_a_failure_of_any_kind_or_size_costs_its_attempt_alone(
         assert message in error_of(dead).message
         assert len(error_of(dead).message) < 2 * ERROR_TEXT_LIMIT
         assert (dead.losses, dead.deliveries) == (0, 1)
+
+
+def test_a_result_that_is_too_long_costs_nothing_but_itself(
+    shared: tuple[WorkerProcess, Jobs], folder: Path
+) -> None:
+    worker, jobs = shared
+    with innocent_beside(worker, jobs, folder):
+        found = jobs.wait_state(jobs.put("return_much"), JobState.SUCCEEDED)
+
+        assert found.result is None
+        assert "50000002 bytes of JSON, the limit is" in found.result_refusal
+        assert (found.losses, found.deliveries) == (0, 1)
 
 
 def test_a_daemon_ends_with_the_child_of_the_job_that_started_it(

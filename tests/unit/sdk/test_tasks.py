@@ -16,6 +16,8 @@ from tidework.model.identity import QueueName
 from tidework.model.job import decode_job
 from tidework.model.unique import Unique, UniqueUntil
 from tidework.settings import Settings
+from tidework.worker.execution import Call, Execution
+from tidework.worker.frames import JobFrame
 
 
 class Address(BaseModel):
@@ -66,6 +68,21 @@ async def test_enqueue_stores_params_by_name_as_json() -> None:
     back = send.signature.to_arguments(job.params)
     assert back["address"] == Address(street="x", number=1)
     assert back["at"] == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def test_a_union_with_text_arrives_as_the_type_that_was_sent() -> None:
+    app, _ = make_app()
+
+    @app.task
+    def note(at: datetime | str) -> None: ...
+
+    for value in (datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T00:00:00Z", "tomorrow"):
+        handle = await note.enqueue(value)
+        frame = JobFrame(1, False, 0, 1, 4, 60.0, (await handle.get()).body)
+        call = Execution(app.tasks, (QueueName("ns", "default"),)).prepare(frame)
+        assert isinstance(call, Call)
+        assert call.arguments == {"at": value}
+        assert type(call.arguments["at"]) is type(value)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tidework.logs import JsonFormatter, job_fields
 from tidework.model.current import current_job, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
+from tidework.model.kept_result import kept_result
 from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
 from tidework.worker.execution import Execution
 from tidework.worker.frames import Cancel, JobFrame
@@ -75,19 +76,19 @@ def test_no_result_is_no_bytes() -> None:
 
 
 @pytest.mark.parametrize("result", [object(), {1, 2}, float("nan"), b"bytes", lambda: 1])
-def test_a_result_that_is_not_json_is_buried_with_the_reason(result: object) -> None:
+def test_a_result_that_is_not_json_is_a_success_without_it(result: object) -> None:
     found = run(lambda: result)
 
-    assert found.kind is OutcomeKind.BURY
-    assert error_of(found).cause == "invalid_result"
-    assert "task t returned" in error_of(found).message
+    assert found.kind is OutcomeKind.COMPLETE
+    assert "task t returned" in kept_result(found.detail).refusal
 
 
-def test_a_result_above_the_limit_is_buried() -> None:
+def test_a_result_above_the_limit_is_a_success_without_it() -> None:
     found = run(lambda: "x" * RESULT_LIMIT)
 
-    assert found.kind is OutcomeKind.BURY
-    assert str(RESULT_LIMIT) in error_of(found).message
+    assert found.kind is OutcomeKind.COMPLETE
+    assert str(RESULT_LIMIT) in kept_result(found.detail).refusal
+    assert len(found.detail) < 2000
 
 
 def test_an_exception_is_retried_after_the_policys_delay() -> None:
@@ -223,15 +224,18 @@ def test_success_is_logged_with_the_jobs_fields(caplog: pytest.LogCaptureFixture
     assert line["attempt"] == 1
 
 
-def test_a_result_that_is_refused_is_no_success_in_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_result_that_is_refused_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
-    assert run(object).kind is OutcomeKind.BURY
-    assert run(lambda: "x" * RESULT_LIMIT).kind is OutcomeKind.BURY
+    def strange() -> Any:
+        return object()
 
-    assert not caplog.records
+    run(strange)
+    run(lambda: "x" * RESULT_LIMIT)
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+    assert all("without its result: task t returned" in text for text in caplog.messages)
+    assert {getattr(record, "job_id", "") for record in caplog.records} == {"j1"}
 
 
 def test_what_returns_after_it_was_cancelled_is_no_success_in_the_log(

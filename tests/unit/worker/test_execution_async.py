@@ -16,6 +16,7 @@ from tidework.clock import ManualClock
 from tidework.model.current import current_job
 from tidework.model.endings import Retry
 from tidework.model.identity import QueueName
+from tidework.model.kept_result import is_refused
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker.execution import Execution
 from tidework.worker.frames import JobFrame
@@ -119,8 +120,11 @@ def test_what_a_side_task_raises_does_not_end_the_job(bench: Bench) -> None:
     assert bench.run(task) == Outcome.complete(b'"done"')
 
 
-def test_a_result_that_is_not_json_is_buried(bench: Bench) -> None:
+def test_a_result_that_is_not_json_is_a_success_without_it(bench: Bench) -> None:
     async def task() -> object:
         return object()
 
-    assert bench.run(task).kind is OutcomeKind.BURY
+    found = bench.run(task)
+
+    assert found.kind is OutcomeKind.COMPLETE
+    assert is_refused(found.detail)

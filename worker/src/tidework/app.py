@@ -16,22 +16,25 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from tidework.broker.broker import Producer
 from tidework.client import Client
 from tidework.errors import ConfigurationError, EnvelopeError
-from tidework.model.backlog import JobRecord
+from tidework.job_handle import JobHandle
+from tidework.model.bounds import FAR_FUTURE_S, check_priority, delay_given
 from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
+from tidework.model.params import EncodedParams
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
-from tidework.model.spans import Seconds, span_given
-from tidework.model.task import Signature, TaskSpec
+from tidework.model.signature import Signature, name_of, refuse_what_is_no_function
+from tidework.model.spans import Seconds
+from tidework.model.task import TaskSpec
 from tidework.model.unique import Unique
 from tidework.settings import Settings
 
@@ -83,6 +86,9 @@ class Tidework:
         return MappingProxyType(self._tasks)
 
     @overload
+    def task(self, function: Callable[P, Coroutine[Any, Any, R]]) -> AsyncTask[P, R]: ...
+
+    @overload
     def task(self, function: Callable[P, R]) -> Task[P, R]: ...
 
     @overload
@@ -96,11 +102,11 @@ class Tidework:
         timeout: Seconds | None = None,
         soft_timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
-    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+    ) -> TaskMaker: ...
 
     def task(
         self,
-        function: Callable[P, R] | None = None,
+        function: Callable[..., Any] | None = None,
         *,
         name: str | None = None,
         queue: str | None = None,
@@ -109,7 +115,7 @@ class Tidework:
         timeout: Seconds | None = None,
         soft_timeout: Seconds | None = None,
         priority: int = DEFAULT_PRIORITY,
-    ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
+    ) -> Any:
         """Make a function a task; it stays callable. An ``async def`` runs on an event loop.
 
         name:         on the wire; the function's own name unless given
@@ -120,8 +126,8 @@ class Tidework:
         Raises ConfigurationError for a name taken twice, a bad value, a generator function.
         """
 
-        def register(found: Callable[P, R]) -> Task[P, R]:
-            own_name = name or found.__name__
+        def register(found: Callable[..., Any]) -> Task[..., Any]:
+            own_name = name or name_of(found)
             spec = TaskSpec.declared(
                 own_name,
                 queue or self.queue,
@@ -131,7 +137,8 @@ class Tidework:
                 soft_timeout=soft_timeout,
                 priority=priority,
             )
-            return self._register(Task(self, spec, found))
+            kind = AsyncTask if inspect.iscoroutinefunction(found) else Task
+            return self._register(kind(self, spec, found))
 
         return register if function is None else register(function)
 
@@ -173,6 +180,7 @@ class Task(Generic[P, R]):
         signature: Signature | None = None,
         command: Command | None = None,
     ) -> None:
+        refuse_what_is_no_function(spec.name, function)
         if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
             raise ConfigurationError(
                 f"task {spec.name!r} is a generator: a job has one result; return it instead of "
@@ -190,7 +198,7 @@ class Task(Generic[P, R]):
         self.__wrapped__ = function
         self._plain = Enqueuer(self, EnqueueOptions(priority=spec.priority))
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -220,19 +228,21 @@ class Task(Generic[P, R]):
             raise ConfigurationError(
                 f"at={at.isoformat()} has no time zone; pass an aware datetime"
             )
-        if priority is not None and priority not in range(10):
-            raise ConfigurationError(f"priority {priority!r}: use 0 (first) to 9 (last)")
+        if at is not None and not 0 <= at.timestamp() < FAR_FUTURE_S:
+            raise ConfigurationError(f"at={at.isoformat()}: give a moment from 1970 to 9999")
+        if priority is not None:
+            check_priority("priority", priority)
         if job_id is not None:
             _checked_id(job_id)
         chosen = self.spec.priority if priority is None else priority
-        span = None if delay is None else span_given("delay", delay)
+        span = None if delay is None else delay_given("delay", delay)
         return Enqueuer(self, EnqueueOptions(span, at, chosen, job_id, _unique_of(unique)))
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue a call. Raises ParamsError, EnvelopeError, BrokerError."""
         return await self._plain.enqueue(*args, **kwargs)
 
-    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    def enqueue_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """As ``enqueue``."""
         return self._plain.enqueue_sync(*args, **kwargs)
 
@@ -247,6 +257,25 @@ class Task(Generic[P, R]):
     ) -> list[JobHandle[R]]:
         """As ``enqueue_many``."""
         return self._plain.enqueue_many_sync(params, job_ids=job_ids)
+
+
+class AsyncTask(Task[P, R]):
+    """The task of an ``async def``. R is what it returns in the end; a call gives a coroutine."""
+
+    def __call__(  # type: ignore[override]
+        self, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, R]:
+        return cast("Coroutine[Any, Any, R]", self.function(*args, **kwargs))
+
+
+class TaskMaker(Protocol):
+    """What ``app.task(...)`` with options gives: it makes a function a task."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +300,9 @@ class Enqueuer(Generic[P, R]):
         self._at = None if at is None else at.timestamp()
         self._timeout_s = None if spec.timeout is None else spec.timeout.total_seconds()
 
-    def _job(self, params: Mapping[str, Any], job_id: str | None) -> Job:
+    def _job(self, params: EncodedParams, job_id: str | None) -> Job:
         spec, options = self._task.spec, self._options
-        return Job(
+        job = Job(
             job_id or new_job_id(),
             spec.name,
             params,
@@ -285,6 +314,7 @@ class Enqueuer(Generic[P, R]):
             options.unique,
             delay=self._delay_s,
         )
+        return job._replace(extra={"unions": params.unions}) if params.unions else job
 
     def _call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Job:
         return self._job(self._task.signature.to_params(args, kwargs), self._options.job_id)
@@ -309,15 +339,16 @@ class Enqueuer(Generic[P, R]):
 
     def _handle(self, found: Enqueued) -> JobHandle[R]:
         queue = self._task.spec.queue
-        return JobHandle(self._task.app.client, found.id, queue, inserted=found.inserted)
+        client, result = self._task.app.client, self._task.signature.result
+        return JobHandle(client, found.id, queue, inserted=found.inserted, result=result)
 
-    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    async def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Enqueue a call. Raises ParamsError, EnvelopeError, UniqueConflictError, BrokerError."""
         job = self._call(args, kwargs)
         (found,) = await self._task.app.client.enqueue(self._task.spec.queue, [job])
         return self._handle(found)
 
-    def enqueue_sync(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+    def enqueue_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """As ``enqueue``."""
         job = self._call(args, kwargs)
         (found,) = self._task.app.client.enqueue_sync(self._task.spec.queue, [job])
@@ -353,43 +384,3 @@ ENQUEUE_BATCH = 500
 def _batches(jobs: Sequence[Job]) -> Iterable[Sequence[Job]]:
     for start in range(0, len(jobs), ENQUEUE_BATCH):
         yield jobs[start : start + ENQUEUE_BATCH]
-
-
-class JobHandle(Generic[R]):
-    """An enqueued job. ``inserted``: False if the id was known already, or if the job is another
-    one, which holds the unique key."""
-
-    __slots__ = ("_client", "id", "inserted", "queue")
-
-    def __init__(self, client: Client, job_id: str, queue: str, *, inserted: bool = True) -> None:
-        self.id = job_id
-        self.queue = queue
-        self.inserted = inserted
-        self._client = client
-
-    def __repr__(self) -> str:
-        return f"<job {self.id} in {self.queue}>"
-
-    async def result(self, *, timeout: float | None = None) -> Any:
-        """Wait for the end; the result as JSON data. See Client.result for what it raises."""
-        return await self._client.result(self.id, queue=self.queue, timeout=timeout)
-
-    def result_sync(self, *, timeout: float | None = None) -> Any:
-        """As ``result``."""
-        return self._client.result_sync(self.id, queue=self.queue, timeout=timeout)
-
-    async def get(self) -> JobRecord:
-        """Everything known of the job."""
-        return await self._client.get(self.id, queue=self.queue)
-
-    def get_sync(self) -> JobRecord:
-        """As ``get``."""
-        return self._client.get_sync(self.id, queue=self.queue)
-
-    async def cancel(self) -> str:
-        """Cancel it; see Client.cancel."""
-        return await self._client.cancel(self.id, queue=self.queue)
-
-    def cancel_sync(self) -> str:
-        """As ``cancel``."""
-        return self._client.cancel_sync(self.id, queue=self.queue)

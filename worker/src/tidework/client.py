@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tidework.broker.broker import Producer, PurgeAnswer, ReplayAnswer
 from tidework.broker.bulk import purge_all, replay_all
@@ -22,6 +22,8 @@ from tidework.errors import (
     JobCancelledError,
     JobFailedError,
     JobNotFoundError,
+    ResultError,
+    ResultExpiredError,
     WaitTimeoutError,
 )
 from tidework.model.backlog import (
@@ -32,6 +34,7 @@ from tidework.model.backlog import (
     JobRecord,
     QueueStats,
 )
+from tidework.model.bounds import wait_given
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, Enqueued, Job, JobState
 from tidework.model.outcome import JobError
@@ -110,17 +113,36 @@ class Client:
         return drive(_get(self._blocking_broker(), self.queue(queue), job_id))
 
     async def result(self, job_id: str, *, queue: str, timeout: float | None = None) -> Any:
-        """Wait until the job ends and return its result (JSON data).
+        """Wait until the job ends and return its result as JSON data; JobHandle.result gives it in
+        the type that the task declares.
 
         timeout: seconds; None waits for ever. Raises JobFailedError, JobCancelledError,
-        JobNotFoundError, WaitTimeoutError.
+        JobNotFoundError, ResultExpiredError, ResultError, WaitTimeoutError, and ConfigurationError
+        for a timeout that is none.
         """
-        return await _result(self._broker(), self.queue(queue), job_id, timeout, asyncio.sleep)
+        return (await self.wait_succeeded(job_id, queue=queue, timeout=timeout)).result
 
     def result_sync(self, job_id: str, *, queue: str, timeout: float | None = None) -> Any:
         """As ``result``."""
-        name = self.queue(queue)
-        return drive(_result(self._blocking_broker(), name, job_id, timeout, _sleep_blocking))
+        return self.wait_succeeded_sync(job_id, queue=queue, timeout=timeout).result
+
+    async def wait_succeeded(
+        self, job_id: str, *, queue: str, timeout: float | None = None, is_known: bool = False
+    ) -> JobRecord:
+        """Wait until the job has succeeded with a result, and return its record.
+
+        is_known: it was enqueued, so that one which is not there is forgotten. Raises as
+        ``result``.
+        """
+        wait = _Wait(self._broker(), self.queue(queue), job_id, asyncio.sleep)
+        return await wait.until_succeeded(timeout, is_known=is_known)
+
+    def wait_succeeded_sync(
+        self, job_id: str, *, queue: str, timeout: float | None = None, is_known: bool = False
+    ) -> JobRecord:
+        """As ``wait_succeeded``."""
+        wait = _Wait(self._blocking_broker(), self.queue(queue), job_id, _sleep_blocking)
+        return drive(wait.until_succeeded(timeout, is_known=is_known))
 
     async def cancel(self, job_id: str, *, queue: str) -> str:
         """Cancel a job: 'cancelled', 'requested' (it runs), 'finished'. Raises JobNotFoundError."""
@@ -261,27 +283,49 @@ async def _get(broker: Producer, queue: QueueName, job_id: str) -> JobRecord:
     return found
 
 
-async def _result(
-    broker: Producer, queue: QueueName, job_id: str, timeout: float | None, sleep: _Sleep
-) -> Any:
-    started = time.monotonic()
-    wait = FIRST_LOOK_S
-    record = await _get(broker, queue, job_id)
-    while record.state not in FINISHED_STATES:
-        if timeout is not None:
-            rest = started + timeout - time.monotonic()
-            if rest <= 0:
-                raise WaitTimeoutError(job_id, timeout, record.state.value)
-            wait = min(wait, rest)
-        await sleep(wait)
-        wait = min(wait * 1.5, LONGEST_LOOK_S)
-        record = await _get(broker, queue, job_id)
-    if record.state is JobState.CANCELLED:
-        raise JobCancelledError(job_id)
-    if record.state is JobState.DEAD:
-        error = record.error or JobError("Unknown", "no error was kept")
-        raise JobFailedError(job_id, error.type, error.message, error.trace)
-    return record.result
+class _Wait(NamedTuple):
+    """A wait for the end of one job."""
+
+    broker: Producer
+    queue: QueueName
+    job_id: str
+    sleep: _Sleep
+
+    async def until_succeeded(self, timeout: float | None, *, is_known: bool) -> JobRecord:
+        """See Client.wait_succeeded."""
+        record = await self._until_ended(wait_given("result: timeout", timeout), is_known=is_known)
+        if record.state is JobState.CANCELLED:
+            raise JobCancelledError(self.job_id)
+        if record.state is JobState.DEAD:
+            error = record.error or JobError("Unknown", "no error was kept")
+            raise JobFailedError(self.job_id, error.type, error.message, error.trace)
+        if record.result_refusal:
+            raise ResultError(self.job_id, record.result_refusal)
+        return record
+
+    async def _until_ended(self, timeout: float | None, *, is_known: bool) -> JobRecord:
+        started = time.monotonic()
+        wait = FIRST_LOOK_S
+        record = await self._look(is_known=is_known)
+        while record.state not in FINISHED_STATES:
+            if timeout is not None:
+                rest = started + timeout - time.monotonic()
+                if rest <= 0:
+                    raise WaitTimeoutError(self.job_id, timeout, record.state.value)
+                wait = min(wait, rest)
+            await self.sleep(wait)
+            wait = min(wait * 1.5, LONGEST_LOOK_S)
+            record = await self._look(is_known=True)
+        return record
+
+    async def _look(self, *, is_known: bool) -> JobRecord:
+        found = await self.broker.get_job(self.queue, self.job_id)
+        if found is not None:
+            return found
+        ended_at = await self.broker.forgotten_at(self.queue, self.job_id)
+        if is_known or ended_at is not None:
+            raise ResultExpiredError(self.job_id, str(self.queue), ended_at)
+        raise JobNotFoundError(self.job_id, str(self.queue))
 
 
 async def _cancel(broker: Producer, queue: QueueName, job_id: str) -> str:

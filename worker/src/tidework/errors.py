@@ -17,6 +17,8 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── LeaseLostError            the running job is no longer ours to run
     ├── CheckpointError           what a checkpoint iterates does not hold the item it stands at
     ├── JobNotFoundError          no job of that id (never enqueued, or past retention)
+    │   └── ResultExpiredError    there was one: retention has taken it, and its result
+    ├── ResultError               the awaited job has succeeded, but its result was not kept
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
     ├── WaitTimeoutError          the awaited job did not end in time
@@ -38,7 +40,7 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 
 class TideworkError(Exception):
@@ -163,13 +165,48 @@ class LeaseLostError(TideworkError):
 class JobNotFoundError(TideworkError):
     """No job of this id is known: never enqueued in this queue, or past retention."""
 
-    def __init__(self, job_id: str, queue: str) -> None:
+    def __init__(self, job_id: str, queue: str, reason: str = "") -> None:
         self.job_id = job_id
         self.queue = queue
         super().__init__(
-            f"job {job_id!r} is not known in queue {queue!r}: never enqueued there, "
+            reason
+            or f"job {job_id!r} is not known in queue {queue!r}: never enqueued there, "
             "or ended longer ago than the queue's retention"
         )
+
+
+class ResultExpiredError(JobNotFoundError):
+    """The job was enqueued, and has ended since: retention has taken it, and its result.
+
+    ended_at: if that is still known
+    """
+
+    def __init__(self, job_id: str, queue: str, ended_at: datetime | None = None) -> None:
+        self.ended_at = ended_at
+        if ended_at is None:
+            which = (
+                "it ended longer ago than retention keeps (succeededSeconds, deadSeconds of the "
+                "queue: an hour and a week by default), or was more than retention.count (10,000 "
+                "by default) ended jobs of its state ago"
+            )
+        else:
+            which = (
+                f"it ended at {ended_at.isoformat(timespec='seconds')}, and the queue keeps only "
+                "the last retention.count (10,000 by default) ended jobs of a state, or keeps "
+                "them for less than ten minutes, or somebody purged it"
+            )
+        reason = f"job {job_id} of queue {queue} is forgotten, and its result with it: {which}"
+        JobNotFoundError.__init__(self, job_id, queue, reason)
+
+
+class ResultError(TideworkError):
+    """The job has succeeded, and its result cannot be had: it was not kept, or does not fit the
+    task's annotation."""
+
+    def __init__(self, job_id: str, reason: str) -> None:
+        self.job_id = job_id
+        self.reason = reason
+        super().__init__(f"job {job_id} has succeeded, without a result: {reason}")
 
 
 class JobFailedError(TideworkError):

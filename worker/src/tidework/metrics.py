@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 JOB_EVENTS = {
     "claimed": "Jobs taken under a lease",
     "succeeded": "Attempts that succeeded",
+    "result_refused": "Attempts that succeeded and whose result could not be kept",
     "failed": "Attempts that failed, timeouts included",
     "retried": "Failed attempts that will be followed by another",
     "dead": "Jobs buried",

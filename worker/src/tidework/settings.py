@@ -67,6 +67,11 @@ class Settings(_Frozen):
     log_format: LogFormat = "auto"
     log_level: LogLevel = "info"
 
+    @field_validator("log_format", "log_level", mode="before")
+    @classmethod
+    def _in_any_case(cls, found: Any) -> Any:
+        return found.lower() if isinstance(found, str) else found
+
     @field_validator("namespace")
     @classmethod
     def _namespace(cls, found: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -150,6 +150,9 @@ class Producer(Protocol):
 
     async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
         """One job, or None."""
+
+    async def forgotten_at(self, queue: QueueName, job_id: str) -> datetime | None:
+        """When a job ended that is deleted, if that was less than ten minutes before; else None."""
 
     async def replay(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[ReplayAnswer, ...]:
         """Make dead letters ready again with all their attempts; a document that never

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ from tidework.clock import from_ms
 from tidework.model.backlog import JobRecord
 from tidework.model.fire import Verdict
 from tidework.model.job import FINISHED_STATES, JobState
+from tidework.model.kept_result import KeptResult, kept_result
 from tidework.model.outcome import JobError
 from tidework.model.unique import Unique
 
@@ -94,6 +94,7 @@ class Cron:
 def read_record(entry: Entry) -> JobRecord:
     """The read-out of a job."""
     ended_well = entry.state is JobState.SUCCEEDED
+    kept = kept_result(entry.detail) if ended_well else KeptResult()
     record = JobRecord(
         id=entry.id,
         task=entry.task,
@@ -111,7 +112,9 @@ def read_record(entry: Entry) -> JobRecord:
         worker=entry.worker,
         cron=entry.cron,
         unique=entry.unique.key if entry.unique else "",
-        result=json.loads(entry.detail) if ended_well and entry.detail else None,
+        result=kept.data,
         error=entry.error,
+        result_json=kept.raw,
+        result_refusal=kept.refusal,
     )
     return with_progress(with_history(record, "\n".join(entry.history)), entry.progress)

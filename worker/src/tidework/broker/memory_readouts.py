@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tidework.broker.memory_calls import MemoryCalls
@@ -25,6 +25,7 @@ from tidework.model.fire import (
 )
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
+from tidework.model.lease import TOMBSTONE_MS
 
 
 class MemoryReadouts(MemoryCalls):
@@ -33,6 +34,11 @@ class MemoryReadouts(MemoryCalls):
     async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
         entry = self._open(queue).entries.get(job_id)
         return None if entry is None else read_record(entry)
+
+    async def forgotten_at(self, queue: QueueName, job_id: str) -> datetime | None:
+        store = self._open(queue)
+        until = None if job_id in store.entries else store.tombstones.get(job_id)
+        return None if until is None else from_ms(until - TOMBSTONE_MS)
 
     async def list_jobs(
         self,

@@ -15,12 +15,12 @@ from tidework.model.durability import Durability
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import (
+    TOMBSTONE_MS,
     ExchangeReply,
     Lease,
     QueueLimits,
 )
 
-TOMBSTONE_MS = 600_000
 TOMBSTONES_PER_JOB = 10
 SERVICE_WEIGHT = 0.05
 SHORTEST_GAP_MS = 3_000

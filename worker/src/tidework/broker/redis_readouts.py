@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tidework.broker.keys import queue_key
@@ -19,7 +19,7 @@ from tidework.broker.replies import (
     read_workers,
     reading,
 )
-from tidework.clock import to_ms
+from tidework.clock import from_ms, to_ms
 from tidework.model.backlog import (
     EVERY_JOB,
     ErrorGroup,
@@ -34,6 +34,7 @@ from tidework.model.backlog import (
 from tidework.model.fire import CronRecord
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
+from tidework.model.lease import TOMBSTONE_MS
 
 _MS = timedelta(milliseconds=1)
 
@@ -44,7 +45,11 @@ class RedisReadouts(RedisCalls):
     async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
         found = await self._run("get_job", queue, id=job_id)
         with reading(f"job {job_id}", queue):
-            return None if found is None else read_job(job_id, found)
+            return read_job(job_id, found) if isinstance(found, list) else None
+
+    async def forgotten_at(self, queue: QueueName, job_id: str) -> datetime | None:
+        found = await self._run("get_job", queue, id=job_id)
+        return from_ms(found - TOMBSTONE_MS) if isinstance(found, int) else None
 
     async def list_jobs(
         self,

@@ -26,6 +26,7 @@ from tidework.model.backlog import (
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
+from tidework.model.kept_result import KeptResult, kept_result
 from tidework.model.lease import ClaimedJob, ExchangeReply
 from tidework.model.outcome import JobError
 
@@ -116,6 +117,7 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
     task, body = split_body(job_id.encode(), stored)
     state = JobState(name.decode())
     ended_well = state is JobState.SUCCEEDED
+    kept = kept_result(detail) if ended_well else KeptResult()
     record = JobRecord(
         id=job_id,
         task=task,
@@ -133,8 +135,10 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
         worker=token.rpartition(":")[0],
         cron=cron,
         unique=unique.decode(),
-        result=json.loads(detail) if ended_well and detail else None,
+        result=kept.data,
         error=JobError.decode(detail) if detail and not ended_well else None,
+        result_json=kept.raw,
+        result_refusal=kept.refusal,
     )
     return with_progress(with_history(record, reply[15].decode()), reply[16])
 

@@ -13,10 +13,12 @@ import click
 from tidework.broker.broker import CancelAnswer
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
 from tidework.cli.tables import in_short
-from tidework.errors import EnvelopeError
+from tidework.errors import ConfigurationError, EnvelopeError
 from tidework.model.backlog import Delivery, DeliveryEnd, JobRecord
+from tidework.model.bounds import delay_given
 from tidework.model.identity import new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Job, JobState, decode_job
+from tidework.model.strict_json import decode_json
 from tidework.model.unique import OnConflict, Unique
 
 queue_option = click.option(
@@ -35,6 +37,11 @@ _GIVEN_AS = {
 def _delay(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not isfinite(value):
         raise click.BadParameter(f"{value} is no number of seconds")
+    if value is not None:
+        try:
+            delay_given("--delay", value)
+        except ConfigurationError as error:
+            raise click.BadParameter(str(error)) from error
     return value
 
 
@@ -71,9 +78,9 @@ def enqueue(
     now = time.time()
     delay, unique, on_conflict = options["delay"], options["unique"], options["on_conflict"]
     try:
-        given = json.loads(params)
-    except ValueError as error:
-        raise click.BadParameter(f"not valid JSON: {error}", param_hint="PARAMS") from error
+        given = decode_json(params.encode())
+    except (EnvelopeError, UnicodeEncodeError) as error:
+        raise click.BadParameter(str(error), param_hint="PARAMS") from error
     try:
         job = Job(
             id=options["job_id"] or new_job_id(),
@@ -178,6 +185,7 @@ def document_of(record: JobRecord) -> dict[str, Any]:
         "progress": _progress(record),
         "checkpoints": record.checkpoints or None,
         "result": record.result,
+        "result_refusal": record.result_refusal or None,
     }
     if record.error is not None:
         error = record.error

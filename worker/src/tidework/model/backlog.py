@@ -81,7 +81,8 @@ class JobRecord:
     unique:  its unique key, '' without one
     worker:  incarnation that runs it, or ran it with success; '' when none does
     changed_at: of its state's last change, None if it has waited since its enqueue
-    result:  JSON value of a succeeded job (None also if nothing was kept)
+    result:  JSON value of a succeeded job (None also if it has none); result_json: as it is stored;
+             result_refusal: why a succeeded job is without the result that it returned, or ''
     error:   of the last failed attempt or loss
     history: its deliveries, oldest first; of very many the newest
     progress: what it said last, of this delivery or the one before, None if nothing; checkpoints:
@@ -109,6 +110,8 @@ class JobRecord:
     history: tuple[Delivery, ...] = ()
     progress: Progress | None = None
     checkpoints: Mapping[str, Key] = field(default_factory=dict)
+    result_json: bytes = b""
+    result_refusal: str = ""
 
 
 class DeliveryEnd(StrEnum):

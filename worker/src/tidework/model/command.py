@@ -12,12 +12,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple, TypedDict
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.job import DEFAULT_PRIORITY
+from tidework.model.params import EncodedParams
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
-from tidework.model.task import Signature, TaskSpec
+from tidework.model.shape import Shape
+from tidework.model.signature import Signature
+from tidework.model.task import TaskSpec
+from tidework.model.wire_schema import Unions, refuse_unsendable
 
 COMMANDS_SUFFIXES = (".yaml", ".yml", ".json")
 """An app whose name ends so is a commands file (manifests/commands_file.py), no module."""
@@ -120,32 +125,53 @@ class CommandSignature(Signature):
     def __init__(self, task: str, model: type[BaseModel] | None) -> None:
         super().__init__(task, _takes_anything)
         self._given = model
+        if model is None:
+            return
+        schema = TypeAdapter(model).core_schema
+        refuse_unsendable(f"command {task!r}", schema)
+        self._own_shape = Shape(schema, model.model_fields)
+        self._factories = frozenset(
+            name for name, field in model.model_fields.items() if field.default_factory is not None
+        )
 
-    def to_params(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    def to_params(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> EncodedParams:
         """JSON-ready params. Raises ParamsError."""
         if self._given is None or args:
             return super().to_params(args, kwargs)
-        return super().to_params((), self._checked(kwargs, exclude_unset=True))
+        self._refuse_unknown(self._given, kwargs)
+        try:
+            checked = self._own_shape.check(kwargs)
+        except ValidationError as error:
+            raise self._refusal(error) from error
+        return self._dumped(self._own_shape, checked, self._factories)
 
-    def to_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def to_arguments(self, params: Mapping[str, Any], unions: str = Unions.PLAIN) -> dict[str, Any]:
         """Params as the command reads them, the model's defaults filled in. Raises ParamsError."""
-        found = super().to_arguments(params)
-        return found if self._given is None else self._checked(found, exclude_unset=False)
+        if self._given is None:
+            return dict(params)
+        checked = self._read(self._own_shape, params, unions)
+        try:
+            found: dict[str, Any] = from_json(self._own_shape.write(checked))
+        except Exception as error:
+            raise ParamsError(self._task, f"not JSON data: {error}") from error
+        return found
 
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of the params."""
         return super().json_schema() if self._given is None else self._given.model_json_schema()
 
-    def _checked(self, params: Mapping[str, Any], *, exclude_unset: bool) -> dict[str, Any]:
-        assert self._given is not None
-        try:
-            checked = self._given.model_validate(params)
-        except ValidationError as error:
-            raise self._refusal(error) from error
-        try:
-            return checked.model_dump(mode="json", by_alias=True, exclude_unset=exclude_unset)
-        except Exception as error:
-            raise ParamsError(self._task, f"not JSON data: {error}") from error
+    def _refuse_unknown(self, model: type[BaseModel], given: Mapping[str, Any]) -> None:
+        """A param that the model would ignore without a word, unless it says that it means to."""
+        if "extra" in model.model_config:
+            return
+        schema = model.model_json_schema()
+        known = schema.get("properties", {}).keys() | model.model_fields.keys()
+        if unknown := sorted(given.keys() - known):
+            has = ", ".join(schema.get("properties", {})) or "none"
+            raise ParamsError(
+                self._task,
+                f"{', '.join(unknown)}: no such param of {model.__name__}; it has: {has}",
+            )
 
 
 class CommandParts(NamedTuple):

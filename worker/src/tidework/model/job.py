@@ -17,6 +17,12 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from tidework.errors import EnvelopeError
+from tidework.model.bounds import (
+    FAR_FUTURE_S,
+    LONGEST_TIMEOUT_S,
+    MOST_ATTEMPTS,
+    SHORTEST_TIMEOUT_S,
+)
 from tidework.model.identity import is_job_id, is_task_name
 from tidework.model.params import EncodedParams, encode_params
 from tidework.model.strict_json import decode_json, encode_json, shown
@@ -26,7 +32,6 @@ ENVELOPE_VERSION = 1
 DEFAULT_PRIORITY = 5
 MAX_PARAMS_BYTES = 256 * 1024
 RESERVED_FIELDS = ("group", "limit_key", "batch_id", "parent_id", "params_ref")
-_FAR_FUTURE = 253_402_300_800.0  # the year 10000
 _LONGEST_DELAY = 7000 * 31_557_600.0
 
 
@@ -66,13 +71,19 @@ class Job(NamedTuple):
     extra: Mapping[str, Any] = MappingProxyType({})
     delay: float | None = None
 
+    @property
+    def unions(self) -> str:
+        """How unions in the params are to be read, see wire_schema.Unions."""
+        said = self.extra.get("unions", "")
+        return said if isinstance(said, str) else ""
+
     def encode(self, *, max_params_bytes: int = MAX_PARAMS_BYTES) -> bytes:
         """The envelope as compact JSON bytes.
 
         Raises EnvelopeError if params are not JSON or longer than the limit, or for a delay that
         leads beyond what a time may be.
         """
-        if self.delay is not None and not -_FAR_FUTURE < self.delay < _LONGEST_DELAY:
+        if self.delay is not None and not -FAR_FUTURE_S < self.delay < _LONGEST_DELAY:
             raise EnvelopeError(
                 f"{self.delay:g} s is too long; use at most 7000 years", field="delay"
             )
@@ -188,10 +199,10 @@ def _read(document: object, new_id: str, now: float) -> Job:
         _task_name(take("task", None)),
         _params(take("params", None)),
         _integer(take("priority", None), "priority", DEFAULT_PRIORITY, 0, 9),
-        _number(take("created_at", None), "created_at", 0, _FAR_FUTURE, now),
-        _optional_number(take("available_at", None), "available_at", 0, _FAR_FUTURE),
-        _optional_integer(take("max_attempts", None), "max_attempts", 1, 1000),
-        _optional_number(take("timeout", None), "timeout", 0.001, 31_536_000),
+        _number(take("created_at", None), "created_at", 0, FAR_FUTURE_S, now),
+        _optional_number(take("available_at", None), "available_at", 0, FAR_FUTURE_S),
+        _optional_integer(take("max_attempts", None), "max_attempts", 1, MOST_ATTEMPTS),
+        _optional_number(take("timeout", None), "timeout", SHORTEST_TIMEOUT_S, LONGEST_TIMEOUT_S),
         parse_unique(take("unique", None)),
         _trace(take("trace", None)),
         document,
@@ -214,8 +225,8 @@ def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes
         task=_task_name(get("task")),
         params={},
         priority=_integer(get("priority"), "priority", DEFAULT_PRIORITY, 0, 9),
-        created_at=_number(get("created_at"), "created_at", 0, _FAR_FUTURE, now),
-        available_at=_optional_number(get("available_at"), "available_at", 0, _FAR_FUTURE),
+        created_at=_number(get("created_at"), "created_at", 0, FAR_FUTURE_S, now),
+        available_at=_optional_number(get("available_at"), "available_at", 0, FAR_FUTURE_S),
     )
     if document.get("id") is not None and document.get("created_at") is not None:
         return job, raw

@@ -15,6 +15,8 @@ RENEW_EVERY = timedelta(seconds=4)
 POISON_CAP = 3
 RELEASE_CAP = 20
 ANTI_STARVATION = 10
+TOMBSTONE_MS = 600_000
+"""How long after its end a deleted job is known: its id enqueues nothing."""
 
 
 @dataclass(frozen=True, slots=True)

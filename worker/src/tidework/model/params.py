@@ -12,13 +12,15 @@ from tidework.model.strict_json import decode_json, encode_json, refuse_depth
 class EncodedParams(Mapping[str, Any]):
     """Params as they go into the envelope; read only if somebody looks into them.
 
-    raw: a JSON object, compact
+    raw:    a JSON object, compact
+    unions: how its unions are to be read, see wire_schema.Unions
     """
 
-    __slots__ = ("_found", "raw")
+    __slots__ = ("_found", "raw", "unions")
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, unions: str = "") -> None:
         self.raw = raw
+        self.unions = unions
         self._found: Mapping[str, Any] | None = None
 
     @property

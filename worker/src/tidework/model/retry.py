@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tidework.errors import ConfigurationError
+from tidework.model.bounds import check_attempts
 from tidework.model.outcome import JobError, Outcome
 
 DEFAULT_MAX_ATTEMPTS = 4
@@ -20,7 +21,7 @@ class RetryPolicy:
     max_attempts: runs in all, the first included
     delays:       wait before the 2nd, 3rd, ... attempt
     factor:       growth of the delay after the list is used up
-    max_delay:    bound of every delay
+    max_delay:    bound of the delays that grow; those of the list may be longer
     jitter:       share of the delay that is drawn at random, added (0..1)
     """
 
@@ -31,8 +32,7 @@ class RetryPolicy:
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.max_attempts < 1:
-            raise ConfigurationError(f"max_attempts is {self.max_attempts}; it has to be 1 or more")
+        check_attempts("max_attempts", self.max_attempts)
         if not 0 <= self.jitter <= 1:
             raise ConfigurationError(f"jitter is {self.jitter}; it has to lie between 0 and 1")
         if self.factor < 1:
@@ -42,17 +42,17 @@ class RetryPolicy:
 
     def delay_after(self, attempt: int, random: Callable[[], float]) -> timedelta:
         """The wait after the failed ``attempt`` (from 1). ``random`` draws from [0, 1)."""
+        bound = max((self.max_delay, *self.delays))
         if attempt <= len(self.delays):
             wait = self.delays[attempt - 1]
         else:
             last = self.delays[-1] if self.delays else timedelta(0)
             # Bounded exponent: 2.0**2000 would overflow a float.
             growth = self.factor ** min(attempt - len(self.delays), 64)
-            wait = min(last, self.max_delay)
-            seconds = min(wait.total_seconds() * growth, self.max_delay.total_seconds())
+            seconds = min(last.total_seconds() * growth, bound.total_seconds())
             wait = timedelta(seconds=seconds)
         wait += wait * (self.jitter * random())
-        return min(wait, self.max_delay)
+        return min(wait, bound)
 
     def after_failure(
         self, error: JobError, attempt: int, max_attempts: int, random: Callable[[], float]

@@ -1,4 +1,7 @@
-"""Params that are all plain scalars, as those of most tasks: checked and written in two calls.
+"""Params that are all plain scalars, and lists and dicts of them, as those of most tasks.
+
+They are checked and written in two calls. They arrive as they were sent by construction, so that
+nothing is read back.
 
 What a model of pydantic would say of them holds here as well, and whatever is not as simple as
 it looks (a wrong value, NaN, an integer of thousands of digits) is left to the model.
@@ -65,18 +68,27 @@ def scalars_of(parameters: Mapping[str, tuple[Any, Any]]) -> Scalars | None:
     """
     schemas: dict[str, tuple[CoreSchema, bool]] = {}
     for name, (hint, default) in parameters.items():
-        schema = _schema_of(hint)
+        schema = plain_schema(hint)
         if schema is None or isinstance(default, FieldInfo):
             return None
         schemas[name] = (schema, default is ...)
     return Scalars(schemas)
 
 
-def _schema_of(hint: Any) -> CoreSchema | None:
+def plain_schema(hint: Any) -> CoreSchema | None:
+    """Of a type whose values arrive as they were sent by construction; None of any other."""
     if get_origin(hint) in (Union, UnionType):
         first, second, *more = get_args(hint)
         if more or NoneType not in (first, second):
             return None
-        inner = _schema_of(first if second is NoneType else second)
+        inner = plain_schema(first if second is NoneType else second)
         return None if inner is None else core_schema.nullable_schema(inner)
+    if get_origin(hint) is list:
+        items = plain_schema(get_args(hint)[0])
+        return None if items is None else core_schema.list_schema(items)
+    if get_origin(hint) is dict and get_args(hint)[0] is str:
+        values = plain_schema(get_args(hint)[1])
+        if values is None:
+            return None
+        return core_schema.dict_schema(core_schema.str_schema(), values)
     return next((schema for plain, schema in _SCHEMAS.items() if hint is plain), None)

@@ -14,6 +14,8 @@ def span_given(what: str, value: Seconds) -> timedelta:
     if isinstance(value, timedelta):
         return value
     try:
+        if isinstance(value, bool):
+            raise TypeError("a truth value is not a number of seconds")
         return timedelta(seconds=value)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConfigurationError(f"{what}={value!r}: give seconds, or a timedelta") from error

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from tidework.errors import EnvelopeError
 from tidework.model.command import Command
-from tidework.model.outcome import LONGEST_DELAY, JobError, Outcome
+from tidework.model.kept_result import refused_result
+from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome
 from tidework.model.retry import RetryPolicy
 from tidework.model.strict_json import decode_json
 from tidework.worker.process import describe_exit
@@ -41,6 +42,7 @@ class CommandEnd(NamedTuple):
 
     code:      exit code, negative for a signal
     last_line: of stdout, None if there is none or if it was above RESULT_LIMIT
+    last_size: its bytes
     trace:     last lines of stderr, or of stdout if stderr was silent
     soft:      seconds after which it got SIGTERM for its soft timeout, None if it did not
     """
@@ -49,6 +51,7 @@ class CommandEnd(NamedTuple):
     last_line: bytes | None
     trace: str
     soft: float | None = None
+    last_size: int = 0
 
 
 class Attempts(NamedTuple):
@@ -63,6 +66,8 @@ class Attempts(NamedTuple):
 def outcome_of(end: CommandEnd, attempts: Attempts) -> Outcome:
     """The Outcome of the attempt."""
     if end.code == 0:
+        if end.last_size > RESULT_LIMIT:
+            return Outcome.complete(refused_result(_too_long(end.last_size)))
         return Outcome.complete(_result_in(end.last_line))
     error = JobError("CommandFailed", _message_of(end), end.trace, _cause_of(end))
     if end.code == BURY_CODE:
@@ -94,6 +99,10 @@ def _value_in(line: bytes | None) -> Any:
         return decode_json(line.strip())
     except EnvelopeError:
         return None
+
+
+def _too_long(size: int) -> str:
+    return f"the last line of stdout has {size} bytes, a result may have {RESULT_LIMIT}"
 
 
 def _result_in(line: bytes | None) -> bytes:

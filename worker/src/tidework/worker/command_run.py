@@ -113,8 +113,8 @@ def run_command(
             if started.returncode is None:
                 _end(started, leftovers)
             raise
-    _warn_of_long_result(code, out)
-    return CommandEnd(code, out.last_line, err.tail or out.tail, soft if was_told else None)
+    tail = err.tail or out.tail
+    return CommandEnd(code, out.last_line, tail, soft if was_told else None, out.last_size)
 
 
 @contextlib.contextmanager
@@ -168,12 +168,6 @@ def _end(started: subprocess.Popen[bytes], leftovers: Leftovers) -> int:
         if count := leftovers.kill():
             logger.warning("the command left processes behind: %d killed", count)
     return started.returncode
-
-
-def _warn_of_long_result(code: int, out: OutputStream) -> None:
-    if code == 0 and out.last_size > RESULT_LIMIT:
-        text = "the last line of stdout has %d bytes, a result may have %d: the job has none"
-        logger.warning(text, out.last_size, RESULT_LIMIT)
 
 
 class _Conversation:

@@ -24,10 +24,11 @@ from tidework.model.current import CurrentJob, Later, RunningJob, call_later, ru
 from tidework.model.endings import Bury, Retry, given_back_in
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, decode_stored_job
+from tidework.model.kept_result import is_refused, kept_result
 from tidework.model.lease import Lease
-from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
-from tidework.model.strict_json import encode_json
-from tidework.model.task import Signature, TaskSpec
+from tidework.model.outcome import LONGEST_DELAY, JobError, Outcome, OutcomeKind
+from tidework.model.signature import Signature
+from tidework.model.task import TaskSpec
 from tidework.worker.admission import again_after
 from tidework.worker.command_end import Attempts
 from tidework.worker.command_input import document_of, variables_of
@@ -180,7 +181,7 @@ class Execution:
             logger.warning("%s", unknown, extra={"job_id": job.id})
             return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
-            arguments = task.signature.to_arguments(job.params)
+            arguments = task.signature.to_arguments(job.params, job.unions)
         except ParamsError as error:
             return Outcome.bury(JobError("ParamsError", str(error), cause="invalid_params"))
         except BaseException as error:  # noqa: BLE001 - of a model's own code (validators)
@@ -246,9 +247,14 @@ class Execution:
         call.running.end()
         if call.running.stopped:
             return STOPPED
-        if outcome.kind is OutcomeKind.COMPLETE and logger.isEnabledFor(logging.INFO):
-            # Not before: a result may be refused. Outside of the job's context, at times.
-            logger.info("job succeeded", extra=self._fields_of(call))
+        if outcome.kind is OutcomeKind.COMPLETE:
+            # Outside of the job's context, at times.
+            if is_refused(outcome.detail):
+                refusal = kept_result(outcome.detail).refusal
+                extra = self._fields_of(call)
+                logger.warning("job succeeded without its result: %s", refusal, extra=extra)
+            elif logger.isEnabledFor(logging.INFO):
+                logger.info("job succeeded", extra=self._fields_of(call))
         return outcome
 
     def _fields_of(self, call: Call) -> dict[str, Any]:
@@ -326,19 +332,7 @@ def _to_outcome(call: Call, result: object) -> Outcome:
         return _COMPLETE
     if isinstance(result, _Failure):
         return judge(result.error, call.task.spec, call.frame)
-    task = call.job.task
-    try:
-        encoded = encode_json(result, field="")
-    except EnvelopeError as error:
-        reason = f"task {task} returned {type(result).__name__}: {error}, or return nothing"
-        return Outcome.bury(JobError("ResultError", reason, cause="invalid_result"))
-    if len(encoded) > RESULT_LIMIT:
-        reason = (
-            f"task {task} returned {len(encoded)} bytes of JSON, the limit is {RESULT_LIMIT}; "
-            "store the data elsewhere and return a reference to it"
-        )
-        return Outcome.bury(JobError("ResultError", reason, cause="invalid_result"))
-    return Outcome.complete(encoded)
+    return Outcome.complete(call.task.signature.result.dump(result))
 
 
 def _name_of(error: BaseException) -> str:

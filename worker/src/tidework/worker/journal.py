@@ -12,6 +12,7 @@ from typing import Any
 from tidework.clock import Clock
 from tidework.errors import BrokerUnavailableError
 from tidework.metrics import WorkerNumbers
+from tidework.model.kept_result import is_refused
 from tidework.model.lease import LEASE, POISON_CAP, ClaimedJob
 from tidework.model.losses import pause_after
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
@@ -66,6 +67,8 @@ class Journal:
         key = (self._queue, job.task)
         for event in _COUNTED[outcome.kind]:
             self._numbers.jobs[event][key] += 1
+        if outcome.kind is OutcomeKind.COMPLETE and is_refused(outcome.detail):
+            self._numbers.jobs["result_refused"][key] += 1
         if seconds is not None:
             self._numbers.run_seconds[key].note(seconds)
             self._numbers.last_job_at = self._clock.monotonic()

@@ -1,13 +1,17 @@
 -- Read-out: one job.
 -- flags: no-writes
--- keys: jobs details history progress
+-- keys: jobs details history progress tombstones
 -- args: id
 -- uses: reads record
--- Returns false, or {state, task + zero byte + body, priority, attempt, deliveries, losses, releases,
+-- Returns false; of a job that was deleted within ten minutes of its end the ms until which that is
+-- known; or {state, task + zero byte + body, priority, attempt, deliveries, losses, releases,
 -- cancel, due ms (-1 = held), changed ms, started ms, token, cron, detail, unique key,
 -- history or '', progress (fragments/progress.lua) or ''}.
 local body = redis.call('HGET', K.jobs, A.id)
-if not body then return false end
+if not body then
+  local until_ms = redis.call('ZSCORE', K.tombstones, A.id)
+  return until_ms and tonumber(until_ms) or false
+end
 local r = load(A.id)
 if not r then return false end
 local names = {[RUNNING] = 'running', [SUCCEEDED] = 'succeeded', [DEAD] = 'dead',
