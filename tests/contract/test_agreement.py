@@ -143,7 +143,7 @@ async def test_a_document_that_met_its_key_takes_it_when_it_is_replayed(kit: Kit
     await kit.put(job("a", unique=Unique("k")))
     await put_into_intake(kit, raw)
     found = decode_job(raw, new_id="", now=1)
-    await kit.broker.intake(kit.queue, [AcceptedDocument(raw, found, raw)], [])
+    await kit.broker.intake(kit.queue, [AcceptedDocument(raw, found, raw, named=True)], [])
     assert await kit.broker.replay(kit.queue, ["b"]) == (ReplayAnswer.UNIQUE,)
     await kit.broker.cancel(kit.queue, "a")
     assert await kit.broker.replay(kit.queue, ["b"]) == (ReplayAnswer.REPLAYED,)
@@ -155,7 +155,7 @@ async def test_a_copy_of_an_intake_leaves_an_equal_document_also_after_a_purge(k
     raw = b'{"task":"t"}'
     await put_into_intake(kit, raw, raw)
     found = decode_job(raw, new_id="new", now=1)
-    document = AcceptedDocument(raw, found, found.encode())
+    document = AcceptedDocument(raw, found, found.encode(), named=False)
     await kit.broker.intake(kit.queue, [document], [])
     await kit.broker.cancel(kit.queue, "new")
     await kit.broker.purge(kit.queue, ["new"])

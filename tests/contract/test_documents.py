@@ -14,7 +14,7 @@ TIMEOUT = timedelta(seconds=5)
 
 
 def accept(raw: bytes) -> AcceptedDocument:
-    return AcceptedDocument(raw, decode_job(raw, new_id="new", now=1.0), raw)
+    return AcceptedDocument(raw, decode_job(raw, new_id="new", now=1.0), raw, named=True)
 
 
 async def test_a_document_is_taken_validated_and_inserted(kit: Kit) -> None:
@@ -34,7 +34,8 @@ async def test_a_document_is_taken_validated_and_inserted(kit: Kit) -> None:
 async def test_the_second_remover_of_a_document_changes_nothing(kit: Kit) -> None:
     await kit.put_document(RAW)
     await kit.broker.wait_for_document(kit.queue, TIMEOUT)
-    other = AcceptedDocument(RAW, decode_job(b'{"task":"t"}', new_id="other", now=1.0), RAW)
+    made_up = decode_job(b'{"task":"t"}', new_id="other", now=1.0)
+    other = AcceptedDocument(RAW, made_up, RAW, named=False)
     await kit.broker.intake(kit.queue, [accept(RAW)], [])
     await kit.broker.intake(kit.queue, [other], [RejectedDocument(RAW, "x", JobError("E", "bad"))])
     assert await kit.broker.get_job(kit.queue, "other") is None
@@ -48,7 +49,8 @@ async def test_equal_documents_without_an_id_are_two_jobs(kit: Kit) -> None:
     await kit.put_document(raw)
     for new_id in ("one", "two"):
         assert await kit.broker.wait_for_document(kit.queue, TIMEOUT) == raw
-        found = AcceptedDocument(raw, decode_job(raw, new_id=new_id, now=1.0), raw)
+        job = decode_job(raw, new_id=new_id, now=1.0)
+        found = AcceptedDocument(raw, job, raw, named=False)
         await kit.broker.intake(kit.queue, [found], [])
     assert (await kit.broker.stats(kit.queue)).states[JobState.READY] == 2
 

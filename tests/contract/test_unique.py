@@ -215,7 +215,7 @@ async def test_a_document_whose_key_is_held(kit: Kit, on_conflict: OnConflict) -
     while raw == b"!":
         raw = await kit.broker.wait_for_document(kit.queue, timedelta(seconds=1))
     assert raw == found.encode()
-    await kit.broker.intake(kit.queue, [AcceptedDocument(raw, found, raw)], [])
+    await kit.broker.intake(kit.queue, [AcceptedDocument(raw, found, raw, named=True)], [])
     record = await kit.broker.get_job(kit.queue, "b")
     if on_conflict is OnConflict.SKIP:
         assert record is None

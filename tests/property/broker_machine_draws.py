@@ -138,6 +138,9 @@ DOCUMENTS = st.sampled_from(
         b'{"task":"fetch","created_at":2,"unique":{"key":"k","on_conflict":"error"}}',
         b"\xff broken",
         b'{"task":7}',
+        b'{"task":"send","id":"same"}',
+        b'{"task":7,"id":"same"}',
+        b'{"task":8,"id":"other"}',
     ]
 )
 """``%s``: a new id. Without one, copies are equal."""

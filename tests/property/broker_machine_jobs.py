@@ -22,8 +22,9 @@ from tests.property.broker_machine_draws import (
 from tests.property.broker_machine_workers import WorkerActs
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import EnvelopeError
-from tidework.model.job import Job, decode_job
+from tidework.model.job import Job, decode_document
 from tidework.model.outcome import JobError
+from tidework.model.readable_id import readable_id
 from tidework.model.unique import OnConflict, Unique
 
 
@@ -153,9 +154,11 @@ class DocumentActs(WorkerActs):
         """As worker/inbox.py does, with ids that an example repeats."""
         fresh = self.new_id("n")
         try:
-            job = decode_job(raw, new_id=fresh, now=self.twins.now / 1000)
+            found = decode_document(raw, new_id=fresh, now=self.twins.now / 1000)
         except EnvelopeError as error:
-            self.ids.append(fresh)
-            return RejectedDocument(raw, fresh, JobError("EnvelopeError", str(error)))
+            named = readable_id(raw)
+            self.ids += [fresh, *([named] if named else [])]
+            return RejectedDocument(raw, fresh, JobError("EnvelopeError", str(error)), named)
+        job = found.job
         self.ids.append(job.id)
-        return AcceptedDocument(raw, job, raw if b'"id"' in raw else job.encode())
+        return AcceptedDocument(raw, job, raw if found.whole else job.encode(), found.named)

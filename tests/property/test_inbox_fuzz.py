@@ -26,9 +26,11 @@ from tests.support.servers import ValkeyServer
 from tests.unit.worker.children import PoolBench
 from tidework.app import Tidework
 from tidework.broker.broker import AcceptedDocument, Broker
+from tidework.broker.documents import hand_out
 from tidework.broker.memory import MemoryBroker
 from tidework.broker.redis import connect
 from tidework.clock import ManualClock
+from tidework.intake import read_document
 from tidework.metrics import WorkerNumbers
 from tidework.model.backlog import JobRecord
 from tidework.model.identity import QueueName
@@ -40,7 +42,7 @@ from tidework.worker.consumer import Consumer
 from tidework.worker.execution import Execution
 from tidework.worker.facts import WorkerFacts
 from tidework.worker.frames import JobFrame
-from tidework.worker.inbox import Inbox, read_document
+from tidework.worker.inbox import Inbox
 from tidework.worker.journal import Journal
 
 __all__ = ["valkey"]
@@ -216,7 +218,7 @@ async def wait_taken(broker: Broker, queue: QueueName) -> None:
 
 async def expect_all(broker: Broker, queue: QueueName, raws: Sequence[bytes]) -> None:
     """Every document has become what it should, and there is nothing else."""
-    found = [read_document(raw, NOW) for raw in raws]
+    found = [read_document(hand_out(raw), NOW) for raw in raws]
     jobs = [each.raw for each in found if isinstance(each, AcceptedDocument)]
     letters = [each.raw for each in found if not isinstance(each, AcceptedDocument)]
     records = await all_records(broker, queue)
@@ -244,14 +246,16 @@ def distinct(raws: Sequence[bytes]) -> list[bytes]:
     kept: list[bytes] = []
     seen: set[tuple[str, str]] = set()
     for raw in raws:
-        found = read_document(raw, NOW)
+        found = read_document(hand_out(raw), NOW)
         if isinstance(found, AcceptedDocument):
             document = json.loads(found.body)
             says = {("id", found.job.id), ("unique", json.dumps(document.get("unique")))}
-            says.discard(("unique", "null"))
-            if says & seen:
-                continue
-            seen |= says
+        else:
+            says = {("id", found.named)}
+        says -= {("id", ""), ("unique", "null")}
+        if says & seen:
+            continue
+        seen |= says
         kept.append(raw)
     return kept
 

@@ -13,11 +13,11 @@ from tidework.broker.broker import AcceptedDocument
 from tidework.broker.keys import QUEUE_PARTS, REGISTRY, queue_key
 from tidework.broker.redis_calls import unique_spec
 from tidework.errors import ConfigurationError, EnvelopeError
+from tidework.intake import read_document
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, NewerEnvelopeError, decode_job, decode_newer_job
 from tidework.model.outcome import JobError
 from tidework.model.unique import Unique, parse_unique
-from tidework.worker.inbox import read_document
 
 FOLDER = FILE.parent
 FIXED = ">BBHHHHBBddd"
@@ -96,7 +96,7 @@ def test_of_a_later_version_these_fields_are_read(case: dict[str, Any]) -> None:
     with pytest.raises(NewerEnvelopeError):
         decode_job(raw, new_id=NEW_ID, now=NOW)
 
-    job, body = decode_newer_job(raw, new_id=NEW_ID, now=NOW)
+    job, body, _ = decode_newer_job(raw, new_id=NEW_ID, now=NOW)
 
     assert {name: getattr(job, name) for name in case["job"]} == case["job"]
     stored = json.loads(body)

@@ -20,6 +20,7 @@ from unittest.mock import patch
 
 from tidework.broker import redis_leading
 from tidework.broker.broker import AcceptedDocument, RejectedDocument
+from tidework.broker.documents import Beginning
 from tidework.broker.redis import RedisBroker
 from tidework.broker.scripts import Value, load_script
 from tidework.broker.transport import Call
@@ -124,9 +125,11 @@ def exchange(broker: RedisBroker) -> Awaitable[object]:
 
 def intake(broker: RedisBroker) -> Awaitable[object]:
     job = Job("m3", "send", {}, created_at=1.5)
-    accepted = [AcceptedDocument(RAW, job, STORED)]
+    accepted = [AcceptedDocument(RAW, job, STORED, named=False)]
     refused = JobError("EnvelopeError", "not valid JSON", cause="invalid")
-    return broker.intake(QUEUE, accepted, [RejectedDocument(BAD, "m4", refused)], more=100)
+    large = RejectedDocument(Beginning(BAD, 50_331_648), "m5", refused, "order-9")
+    rejected = [RejectedDocument(BAD, "m4", refused), large]
+    return broker.intake(QUEUE, accepted, rejected, more=100)
 
 
 Calls = Callable[[RedisBroker], Awaitable[object]]
@@ -134,7 +137,8 @@ CALLS: Mapping[str, Calls] = {
     "open a queue": lambda b: b.open_queue(QUEUE),
     "configure it": lambda b: b.configure(QUEUE, 3, Durability.REPLICA),
     "enqueue two jobs": lambda b: b.enqueue(QUEUE, [MAIL, LATER]),
-    "take in a document, refuse another": intake,
+    "take in a document, refuse another, and one that is too large": intake,
+    "take in more, on a full server": lambda b: b.intake(QUEUE, [], [], more=100, full=True),
     "look for stranded documents": lambda b: b.stranded(QUEUE, 100),
     "claim": lambda b: b.exchange(QUEUE, ExchangeRequest("host.0a1b2c3d", 1, 4)),
     "settle in every way, and claim": exchange,

@@ -20,6 +20,7 @@ from tidework.broker.broker import (
 )
 from tidework.broker.keys import REGISTRY
 from tidework.broker.redis import RedisBroker
+from tidework.intake import read_document
 from tidework.model.backlog import JobFilter, Presence
 from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
@@ -29,7 +30,6 @@ from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, QueueLim
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
 from tidework.model.unique import OnConflict, Unique
-from tidework.worker.inbox import read_document
 
 FORGETFUL = QueueLimits(lease=timedelta(minutes=1), keep_dead=timedelta(0))
 """Nobody's lease runs out while a test looks; dead letters are pruned at once."""
@@ -195,9 +195,10 @@ async def work(stage: Stage) -> None:
     stage.put_document(good)
     assert await broker.wait_for_document(queue, MINUTE) == good
     assert await broker.stranded(queue, 10) == (good,)
+    assert (await broker.renew(queue, "w", [])).intake == 1
     stage.put_document(bad)
     assert await broker.intake(queue, *sorted_out(good), more=1) == (bad,)
-    await broker.intake(queue, *sorted_out(bad))
+    await broker.intake(queue, *sorted_out(bad), full=True)
     await stage.put("a", "b", "c", "d", "e", "f")
     stage.client.delete(stage.key("inbox"))
     claimed = (await stage.exchange(broker, 2, 6)).claimed
@@ -264,10 +265,13 @@ async def schedule(stage: Stage) -> None:
     await broker.drain(queue, term + 1, ["w"], 1, ttl=MINUTE)
     assert stage.client.lrange(stage.key("inbox"), 0, -1) == [b"!"]
     stage.put_document(b"in the inbox")
-    assert (await broker.upkeep(queue)).pruned == 1
+    assert (await broker.upkeep(queue)).documents == 2
+    assert await broker.stranded(queue, 1) == (b"in intake",)
+    assert await broker.intake(queue, (), (), more=2) == (b"in the inbox",)
+    await broker.intake(queue, *sorted_out(b"in the inbox"), full=True)
     assert (await broker.gather(queue, horizon=MINUTE)).backlog
     assert await broker.workers(queue) == ()
-    assert (await broker.stats(queue)).inbox == 2
+    assert (await broker.stats(queue)).inbox == 1
     await broker.resign(queue, "boss")
 
 
@@ -311,6 +315,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "open_queue",
         "exchange",
         "intake",
+        "intake_full",
         "stranded",
         "renew",
         "once_begin",
@@ -324,6 +329,9 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "promote",
         "reap",
         "prune",
+        "intake",
+        "intake_full",
+        "stranded",
         "lead",
         "resign",
         "take_term",

@@ -16,6 +16,7 @@ from tests.integration.broker.rig import (
     presence,
     settle,
 )
+from tidework.broker.documents import MAX_DOCUMENT_BYTES, hand_out
 from tidework.broker.redis import RedisBroker
 from tidework.model.backlog import StacksAnswer
 from tidework.model.fire import ConcurrencyPolicy, FireRequest
@@ -28,6 +29,10 @@ SECOND = timedelta(seconds=1)
 ERROR = JobError("E", "m")
 NO_ID = b'{"task":"t"}'
 BROKEN = b"broken"
+NAMED = b'{"task":"t","id":"named"}'
+BROKEN_NAMED = b'{"task":7,"id":"named"}'
+LARGE = b'{"id":"large","task":"t","x":"' + b"x" * MAX_DOCUMENT_BYTES + b'"}'
+LARGE_AS_READ = hand_out(LARGE)
 THIRD = b'{"task":"t","id":"third","created_at":1}'
 SETTLED = (
     settle("s1", "w", 1, Outcome.complete(b"7")),
@@ -59,8 +64,9 @@ async def take_documents(rig: Rig, *raws: bytes) -> None:
     """They lie in intake."""
     for raw in raws:
         rig.put_document(raw)
-    assert await rig.take_document() == raws[0]
-    assert await rig.broker.intake(rig.queue, [], [], more=len(raws) - 1) == raws[1:]
+    assert await rig.take_document() == hand_out(raws[0])
+    moved = await rig.broker.intake(rig.queue, [], [], more=len(raws) - 1)
+    assert moved == tuple(map(hand_out, raws[1:]))
 
 
 async def take_different(rig: Rig) -> None:
@@ -150,6 +156,13 @@ async def refuse_document(rig: Rig) -> None:
     before = set((await rig.broker.list_jobs(rig.queue, JobState.DEAD)).ids)
     await rig.intake(rig.broker, BROKEN)
     (rig.letter,) = set((await rig.broker.list_jobs(rig.queue, JobState.DEAD)).ids) - before
+
+
+async def replay_named(rig: Rig) -> None:
+    """The letter went back to the inbox, and was taken out of it."""
+    assert await rig.broker.replay(rig.queue, ["named"]) == ("replayed",)
+    assert await rig.take_document() == BROKEN_NAMED
+    await rig.broker.intake(rig.queue, [], [])  # wakes the next worker
 
 
 def run_by_hand(term: int | None) -> Request:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from tests.integration.broker.request_documents import DOCUMENTS
 from tests.integration.broker.request_once import BLOCKS
 from tests.integration.broker.request_progress import NOTES
 from tests.integration.broker.request_steps import (
     BROKEN,
-    NO_ID,
     SETTLED,
-    THIRD,
     admit,
     admit_again,
     answer,
@@ -36,8 +35,6 @@ from tests.integration.broker.request_steps import (
     run_by_hand_again,
     start_run,
     start_unique,
-    take_different,
-    take_documents,
     take_marker,
     unique,
     upkeep,
@@ -85,25 +82,6 @@ JOBS = [
         lambda rig, broker: broker.enqueue(rig.queue, [unique("new2", OnConflict.REPLACE)]),
         before=start_unique,
         newer=lambda rig: rig.end("w", 2, "new1", of=1),
-    ),
-    Row(
-        "intake",
-        "a job, a dead letter, a further document",
-        lambda rig, broker: rig.intake(broker, NO_ID, BROKEN, more=1),
-        before=take_different,
-        newer=lambda rig: rig.intake(rig.broker, THIRD),
-    ),
-    Row(
-        "intake",
-        "one of two equal documents without an id",
-        lambda rig, broker: rig.intake(broker, NO_ID),
-        before=lambda rig: take_documents(rig, NO_ID, NO_ID),
-    ),
-    Row(
-        "intake",
-        "one of two equal documents that are refused",
-        lambda rig, broker: rig.intake(broker, BROKEN),
-        before=lambda rig: take_documents(rig, BROKEN, BROKEN),
     ),
     Row(
         "replay",
@@ -380,4 +358,4 @@ CRONTASKS = [
     Row("run_now", "as a person asks", run_by_hand(None)),
 ]
 
-ROWS = [*JOBS, *WORKERS, *BLOCKS, *NOTES, *PEOPLE, *LEADERS, *CRONTASKS]
+ROWS = [*JOBS, *DOCUMENTS, *WORKERS, *BLOCKS, *NOTES, *PEOPLE, *LEADERS, *CRONTASKS]

@@ -13,13 +13,13 @@ from tests.integration.broker.queue_dump import Dump, dump_queue, scored
 from tests.support.proxy import Proxy
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.broker.redis import RedisBroker, connect
+from tidework.intake import read_document
 from tidework.model.backlog import Presence
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits, Settlement
 from tidework.model.outcome import JobError, Outcome
-from tidework.worker.inbox import read_document
 
 LIMITS = QueueLimits(lease=timedelta(seconds=60))
 """Nothing happens by itself while a test looks."""
@@ -65,12 +65,14 @@ class Rig:
         """What a foreign program does."""
         self.client.lpush(f"tw1:{{{self.queue}}}:inbox", raw)
 
-    async def intake(self, broker: RedisBroker, *raws: bytes, more: int = 0) -> tuple[bytes, ...]:
+    async def intake(
+        self, broker: RedisBroker, *raws: bytes, more: int = 0, full: bool = False
+    ) -> tuple[bytes, ...]:
         """Take documents in. A repetition gives them the same ids, as a copy of a request does."""
         found = [self._read.setdefault(raw, read_document(raw, 1.0)) for raw in raws]
         accepted = [each for each in found if isinstance(each, AcceptedDocument)]
         rejected = [each for each in found if isinstance(each, RejectedDocument)]
-        return await broker.intake(self.queue, accepted, rejected, more=more)
+        return await broker.intake(self.queue, accepted, rejected, more=more, full=full)
 
     async def take_document(self) -> bytes:
         """The next document, out of the inbox and in intake."""

@@ -12,8 +12,8 @@ import pytest
 from tests.unit.worker.consumers import QUEUE, Bench, until
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import BrokerFullError
+from tidework.intake import read_document
 from tidework.model.job import JobState
-from tidework.worker.inbox import read_document
 
 NOW = 1_700_000_000.0
 

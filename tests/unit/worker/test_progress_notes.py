@@ -48,7 +48,7 @@ class NotesBench(Bench):
         super().__init__()
         self.broker: TalkedToBroker = TalkedToBroker()
         self.consumer._broker = self.consumer.notes._broker = self.broker
-        self.inbox._broker = self.renewal._broker = self.broker
+        self.inbox._intake._broker = self.renewal._broker = self.broker
 
     def start(self) -> None:
         super().start()

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
 
+from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
 from tidework.model.backlog import (
     EVERY_JOB,
     ErrorGroup,
@@ -36,35 +37,17 @@ from tidework.model.lease import (
     Lease,
     RenewReply,
 )
-from tidework.model.outcome import JobError
 from tidework.model.progress import Key, ProgressNote
 
-MARKER = b"!"
-"""The one-byte document that only wakes a worker."""
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedDocument:
-    """An inbox document that did not validate: it becomes a dead letter under ``id``."""
-
-    raw: bytes
-    id: str
-    error: JobError
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptedDocument:
-    """An inbox document that did validate. ``body`` is what is stored: ``raw``, or with an id."""
-
-    raw: bytes
-    job: Job
-    body: bytes
+__all__ = ["MARKER", "AcceptedDocument", "Broker", "Producer", "RejectedDocument"]
+"""The documents of an inbox are described in documents.py; who uses a broker finds them here."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReply:
     """Numbers of jobs that one round of upkeep moved; ``next_due`` as in ExchangeReply.
 
+    documents:    in the inbox and in intake, not validated yet
     dead:         dead letters now, and dead_limit: how many the queue keeps
     dead_dropped: how many it ever dropped for their number, before their time was over
     """
@@ -77,6 +60,7 @@ class UpkeepReply:
     dead: int = 0
     dead_limit: int = 0
     dead_dropped: int = 0
+    documents: int = 0
 
 
 class CancelAnswer(StrEnum):
@@ -89,12 +73,14 @@ class CancelAnswer(StrEnum):
 
 
 class ReplayAnswer(StrEnum):
-    """UNIQUE: another job holds its unique key by now; it stays dead."""
+    """UNIQUE: another job holds its unique key by now. CUT: of a document that was too large only
+    the beginning was kept. Both stay dead."""
 
     REPLAYED = "replayed"
     UNKNOWN = "unknown"
     NOT_DEAD = "not_dead"
     UNIQUE = "unique"
+    CUT = "cut"
 
 
 class PurgeAnswer(StrEnum):
@@ -238,8 +224,8 @@ class Broker(Producer, Protocol):
     async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
         """Block until the inbox has a document; move it to intake and return it.
 
-        MARKER means: there is work, exchange now. On a connection of its own: one caller per
-        queue and broker at a time. None when the time is up.
+        MARKER means: there is work, exchange now. Of a large one comes its Beginning. On a
+        connection of its own: one caller per queue and broker at a time. None when the time is up.
         """
 
     async def wait_then_exchange(
@@ -260,15 +246,20 @@ class Broker(Producer, Protocol):
         rejected: Sequence[RejectedDocument],
         *,
         more: int = 0,
+        full: bool = False,
     ) -> tuple[bytes, ...]:
         """Turn documents that lie in intake into jobs or dead letters.
 
         A document that another caller removed first is left alone. Moves up to ``more`` further
-        documents from the inbox to intake and returns them. Raises BrokerFullError.
+        documents from the inbox to intake and returns them, MOST_BYTES or a little more at once;
+        of large ones their Beginning.
+        Raises BrokerFullError, unless ``full``: then a full server lets them in as well, but moves
+        further ones only while less than ``more`` jobs are ready.
         """
 
-    async def stranded(self, queue: QueueName, limit: int) -> tuple[bytes, ...]:
-        """Documents that lie in intake, oldest first: being validated, or left by a dead worker."""
+    async def stranded(self, queue: QueueName, limit: int, skip: int = 0) -> tuple[bytes, ...]:
+        """Documents that lie in intake, oldest first, behind the first ``skip`` of them: being
+        validated, or left by a dead worker. In number and bytes bounded as those of ``intake``."""
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
         """Settle and claim. A resend of the same sequence returns the same reply.

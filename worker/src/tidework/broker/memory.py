@@ -19,12 +19,14 @@ from tidework.broker.broker import (
     ReplayAnswer,
     UpkeepReply,
 )
+from tidework.broker.documents import MOST_BYTES, hand_out
 from tidework.broker.memory_leading import MemoryLeading
 from tidework.broker.memory_once import MemoryOnce, prune_onces
 from tidework.broker.memory_presence import MemoryPresence
 from tidework.broker.memory_progress import MemoryProgress
 from tidework.broker.memory_readouts import MemoryReadouts
 from tidework.broker.memory_state import QueueState
+from tidework.broker.memory_store import TOMBSTONE_MS
 from tidework.clock import from_ms
 from tidework.errors import StaleRequestError, UniqueConflictError
 from tidework.model.backlog import Pause
@@ -98,7 +100,7 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, Me
                 return None
             document = state.inbox.popleft()
             state.intake.append(document)
-            return document
+            return hand_out(document)
 
     async def wait_then_exchange(
         self, queue: QueueName, timeout: timedelta, request: ExchangeRequest
@@ -118,25 +120,38 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, Me
         rejected: Sequence[RejectedDocument],
         *,
         more: int = 0,
+        full: bool = False,
     ) -> tuple[bytes, ...]:
         state = self._open(queue)
         for found in accepted:
-            if not _is_copy(state, found) and state.take_document(found.raw):
+            is_copy = not found.named and state.is_known(found.job.id)
+            if not is_copy and state.take_document(found.raw):
                 _take_in(state, found)
         for refused in rejected:
             if not state.is_known(refused.id) and state.take_document(refused.raw):
-                state.bury_document(refused.id, refused.raw, refused.error)
-        taken = [state.inbox.popleft() for _ in range(min(more, len(state.inbox)))]
-        moved = [raw for raw in taken if raw != MARKER]
-        state.intake.extend(moved)
+                _refuse(state, refused)
+        may_move = not full or len(state.in_state(JobState.READY)) < more
+        moved: list[bytes] = []
+        for _ in range(min(more, len(state.inbox)) if may_move else 0):
+            if sum(map(len, moved)) >= MOST_BYTES:
+                break
+            raw = state.inbox.popleft()
+            if raw != MARKER:
+                state.intake.append(raw)
+                moved.append(hand_out(raw))
         state.wake()
         await self._announce()
         return tuple(moved)
 
-    async def stranded(self, queue: QueueName, limit: int) -> tuple[bytes, ...]:
+    async def stranded(self, queue: QueueName, limit: int, skip: int = 0) -> tuple[bytes, ...]:
         state = self._open(queue)
         state.intake = [raw for raw in state.intake if raw != MARKER]
-        return tuple(state.intake[:limit])
+        found: list[bytes] = []
+        for raw in state.intake[skip : skip + limit]:
+            if sum(map(len, found)) >= MOST_BYTES:
+                break
+            found.append(hand_out(raw))
+        return tuple(found)
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
         state = self._open(queue)
@@ -224,6 +239,7 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, Me
             len(state.in_state(JobState.DEAD)),
             self._limits.keep_count,
             state.counters["dead_dropped"],
+            state.documents(),
         )
 
 
@@ -261,9 +277,17 @@ def _find_conflict(state: QueueState, jobs: Sequence[Job]) -> tuple[str, str] | 
     return None
 
 
-def _is_copy(state: QueueState, found: AcceptedDocument) -> bool:
-    """An id that the document does not name itself belongs to one request only."""
-    return state.is_known(found.job.id) and not found.body.endswith(found.raw)
+def _refuse(state: QueueState, refused: RejectedDocument) -> None:
+    name = refused.id
+    if refused.named:
+        there = state.entries.get(refused.named)
+        if not state.is_known(refused.named):
+            name = refused.named
+        elif there is not None and there.raw and there.body == refused.raw:
+            state.counters["known"] += 1
+            return
+    state.bury_document(name, refused.raw, refused.error)
+    state.tombstones[refused.id] = state.now + TOMBSTONE_MS
 
 
 def _take_in(state: QueueState, found: AcceptedDocument) -> None:

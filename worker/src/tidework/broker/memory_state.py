@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+from tidework.broker.documents import Beginning
 from tidework.broker.memory_entry import Entry
 from tidework.broker.memory_store import QueueStore
 from tidework.model.job import DEFAULT_PRIORITY, FINISHED_STATES, Enqueued, Job, JobState
@@ -230,6 +231,8 @@ class QueueState(QueueStore):
             return "unknown"
         if entry.state is not JobState.DEAD:
             return "not_dead"
+        if isinstance(entry.body, Beginning):
+            return "cut"
         unique = entry.unique
         if unique is not None and unique.until is not UniqueUntil.TTL:
             if self.uniques.holder_of(unique.key, self.now):

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from datetime import timedelta
 
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER, hand_out, length_of
 from tidework.broker.memory_entry import Cron, Entry
 from tidework.broker.memory_unique import Uniques
 from tidework.broker.memory_workers import Cordons, StackRequests
@@ -106,9 +106,10 @@ class QueueStore:
 
     def take_document(self, raw: bytes) -> bool:
         """Remove one such document from intake; False if somebody else did."""
-        if raw in self.intake:
-            self.intake.remove(raw)
-            return True
+        for found in self.intake:
+            if length_of(found) == length_of(raw) and hand_out(found) == raw:
+                self.intake.remove(found)
+                return True
         return False
 
     def stamp(self) -> bool:

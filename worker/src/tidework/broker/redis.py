@@ -17,16 +17,14 @@ from tidework.broker.broker import (
     UncordonAnswer,
     UpkeepReply,
 )
+from tidework.broker.documents import MAX_DOCUMENT_BYTES, MOST_BYTES, Beginning
 from tidework.broker.keys import queue_key
 from tidework.broker.redis_calls import due_ms, unique_spec
 from tidework.broker.redis_leading import RedisLeading
 from tidework.broker.redis_once import RedisOnce
 from tidework.broker.redis_progress import RedisProgress
 from tidework.broker.redis_readouts import RedisReadouts
-from tidework.broker.replies import (
-    read_exchange,
-    read_wait,
-)
+from tidework.broker.replies import read_documents, read_exchange, read_wait
 from tidework.broker.scripts import Value
 from tidework.broker.stored import stored_body
 from tidework.broker.transport import AsyncTransport, BlockingTransport
@@ -145,22 +143,40 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
         rejected: Sequence[RejectedDocument],
         *,
         more: int = 0,
+        full: bool = False,
     ) -> tuple[bytes, ...]:
         rest: list[Value] = []
         for found in accepted:
             job = found.job
-            body = b"%b\0%b" % (job.task.encode(), found.body)  # whole: intake.lua compares it
-            rest += (found.raw, job.id, body, job.priority, due_ms(job), unique_spec(job))
+            body = stored_body(job.task, job.id, found.body)
+            rest += (found.raw, job.id, int(found.named), body, job.priority)
+            rest += (due_ms(job), unique_spec(job))
         for refused in rejected:
-            error = refused.error
-            rest += (refused.raw, refused.id, error.encode(), error.fingerprint)
-        moved: list[bytes] = await self._write(
-            "intake", queue, rest, accepted=len(accepted), rejected=len(rejected), more=more
+            raw, error = refused.raw, refused.error
+            length = raw.length if isinstance(raw, Beginning) else ""
+            rest += (raw, length, refused.named, refused.id, error.encode(), error.fingerprint)
+        moved = await self._write(
+            "intake_full" if full else "intake",
+            queue,
+            rest,
+            accepted=len(accepted),
+            rejected=len(rejected),
+            more=more,
+            most_bytes=MOST_BYTES,
+            longest=MAX_DOCUMENT_BYTES,
         )
-        return tuple(moved)
+        return read_documents(moved)
 
-    async def stranded(self, queue: QueueName, limit: int) -> tuple[bytes, ...]:
-        return tuple(await self._run("stranded", queue, limit=limit))
+    async def stranded(self, queue: QueueName, limit: int, skip: int = 0) -> tuple[bytes, ...]:
+        found = await self._run(
+            "stranded",
+            queue,
+            skip=skip,
+            limit=limit,
+            most_bytes=MOST_BYTES,
+            longest=MAX_DOCUMENT_BYTES,
+        )
+        return read_documents(found)
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
         # A claim that is lost with the primary is only claimed again; an outcome has to be safe.
@@ -264,9 +280,17 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
             ]
         )
         given_back, buried, due = reaped
-        jobs, dead, dropped = pruned
+        jobs, dead, dropped, documents = pruned
         return UpkeepReply(
-            promoted, given_back, buried, jobs, read_wait(due), dead, limits.keep_count, dropped
+            promoted,
+            given_back,
+            buried,
+            jobs,
+            read_wait(due),
+            dead,
+            limits.keep_count,
+            dropped,
+            documents,
         )
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from tidework.broker.documents import Beginning
 from tidework.broker.history import with_history
 from tidework.broker.progress_text import with_progress
 from tidework.broker.stored import split_body
@@ -41,6 +42,11 @@ def reading(what: str, queue: QueueName) -> Iterator[None]:
             f"{what} of queue {queue} cannot be read as Tidework stores it ({error!r:.200}); "
             f"look into tw1:{{{queue}}}:* for what another program has written"
         ) from error
+
+
+def read_documents(reply: Sequence[Any]) -> tuple[bytes, ...]:
+    """Documents of an inbox; of a large one there are its beginning and its length."""
+    return tuple(Beginning(*found) if isinstance(found, list) else found for found in reply)
 
 
 def read_wait(ms: int) -> timedelta | None:

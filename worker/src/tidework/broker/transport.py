@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from tidework.broker.delivery import Delivery, Request, reply_of
+from tidework.broker.documents import hand_out
 from tidework.broker.durable import DURABLE_WITHIN, check_reply, confirming
 from tidework.broker.refusals import is_role_lost
 from tidework.broker.scripts import Call, Value
@@ -50,6 +51,8 @@ class Transport(Protocol):
         self, source: str, target: str, timeout: timedelta, then: Call | None = None
     ) -> tuple[bytes | None, Any]:
         """BLMOVE from the right of ``source`` to the right of ``target``.
+
+        What is longer than MAX_DOCUMENT_BYTES comes as its Beginning.
 
         then: a script that the server runs as soon as the wait is over, without a round trip
         between; its reply comes second. None in its place if it has no reply: it is to be sent by
@@ -132,6 +135,8 @@ class _Transport:
             request.after = (then,)
         await self._delivery.deliver_blocked(request, seconds)
         found: bytes | None = reply_of(request)
+        if found is not None:
+            found = hand_out(found)  # mostly it is cut where it is read: see sieve.py
         reply = None if then is None else request.replies[1]
         return found, None if isinstance(reply, Exception) else reply
 

@@ -22,8 +22,11 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from tidework.broker.abandoned import abandon_transport
 from tidework.broker.packing import Command, hiredis, pack, words_of
+from tidework.broker.sieve import Sieve
 from tidework.broker.silence import Silence
 
+TAKES_A_DOCUMENT = "BLMOVE"
+"""The one command whose reply is as long as a foreign program likes."""
 _NOTHING_YET = object()
 
 
@@ -89,6 +92,7 @@ class _Wire(asyncio.Protocol):
         )
         self._replies: list[Any] = []
         self._awaited = 0
+        self._sieve: Sieve | None = None
         self._answer: asyncio.Future[list[Any]] | None = None
         self._open = True
         self._transport.set_protocol(self)
@@ -101,6 +105,7 @@ class _Wire(asyncio.Protocol):
             raise RedisConnectionError("the connection is closed")
         packed = pack(commands)
         self._replies, self._awaited = [], len(commands)
+        self._sieve = Sieve() if commands[0][0] == TAKES_A_DOCUMENT else None
         answer = self._answer = self._loop.create_future()
         late = self._loop.call_later(self._timeout_s, self._fail, RedisTimeoutError("no reply"))
         self._transport.write(packed)
@@ -121,7 +126,7 @@ class _Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Of asyncio.Protocol."""
-        self._reader.feed(data)
+        self._reader.feed(data if self._sieve is None else self._sieve.pass_on(data))
         try:
             while (reply := self._reader.gets()) is not _NOTHING_YET:
                 self._take(reply)
@@ -135,6 +140,8 @@ class _Wire(asyncio.Protocol):
         if isinstance(reply, Exception) and not isinstance(reply, ResponseError):
             self._fail(reply)
             return
+        if self._sieve is not None and not self._replies:
+            reply = self._sieve.named(reply)
         self._replies.append(reply)
         self._awaited -= 1
         if not self._awaited:

@@ -1,7 +1,9 @@
-"""Once a second, for every queue: promote due jobs, reap expired leases, prune past retention.
+"""Once a second, for every queue: promote due jobs, reap expired leases, prune past retention, and
+take in documents that lie in the inbox and are taken by nobody.
 
 Workers do the same in each of their exchanges; this is for the queues that have no worker just
-now. Each call does a bounded number of jobs; a queue in trouble does not keep the others waiting.
+now: a document that is due in a week needs none until then, and one that is no job never does.
+Each call does a bounded number of jobs; a queue in trouble does not keep the others waiting.
 Dead letters are bounded in number: it says so before the bound is reached, and whenever some had
 to go for it.
 """
@@ -15,7 +17,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tidework.broker.broker import Broker, UpkeepReply
+from tidework.clock import SystemClock
 from tidework.errors import BrokerError
+from tidework.intake import Intake
 from tidework.model.identity import QueueName
 
 logger = logging.getLogger(__name__)
@@ -26,6 +30,8 @@ _AT_ONCE = 8
 # A call that moved so many jobs probably left some behind: come back at once.
 _MUCH = 100
 _SOON = timedelta(milliseconds=20)
+_SWEEP_S = 4.0
+"""Between two sweeps of a queue: whoever validates a document needs less, or is dead."""
 
 DEAD_ALARM = 0.9
 """Share of the bound from which on the number of dead letters raises the alarm."""
@@ -41,6 +47,7 @@ class UpkeepCounters:
     buried: int = 0
     pruned: int = 0
     dead_dropped: int = 0
+    taken_in: int = 0
     failures: int = 0
 
     def add(self, reply: UpkeepReply) -> None:
@@ -49,6 +56,15 @@ class UpkeepCounters:
         self.reaped += reply.reaped
         self.buried += reply.buried
         self.pruned += reply.pruned
+
+
+@dataclass(slots=True)
+class _Inbox:
+    """One that somebody has left documents in."""
+
+    intake: Intake
+    sweep_at: float = 0.0
+    troubled: bool = False
 
 
 class Upkeep:
@@ -61,6 +77,7 @@ class Upkeep:
         self._troubled: set[QueueName] = set()
         self._alarmed: set[QueueName] = set()
         self._dropped: dict[QueueName, int] = {}
+        self._inboxes: dict[QueueName, _Inbox] = {}
 
     async def tick(self) -> timedelta:
         """One call per queue; the wait to the next round."""
@@ -72,7 +89,9 @@ class Upkeep:
             for queue in waiting:
                 reply = await self._keep(queue)
                 if reply is not None:
-                    much = much or max(reply.promoted, reply.reaped, reply.pruned) >= _MUCH
+                    taken = await self._take_in(queue, reply.documents)
+                    most = max(reply.promoted, reply.reaped, reply.pruned, taken)
+                    much = much or most >= _MUCH
 
         async with asyncio.TaskGroup() as group:
             for _ in range(_AT_ONCE):
@@ -102,6 +121,30 @@ class Upkeep:
                 reply.buried,
             )
         return reply
+
+    async def _take_in(self, queue: QueueName, documents: int) -> int:
+        """Take in a batch of documents that lay there a round ago as well; how many became jobs."""
+        if not documents:
+            self._inboxes.pop(queue, None)
+            return 0
+        inbox = self._inboxes.get(queue)
+        if inbox is None:
+            self._inboxes[queue] = _Inbox(Intake(self._broker, queue, SystemClock()))
+            return 0
+        try:
+            taken = (await inbox.intake.take_some()).jobs
+            now = asyncio.get_running_loop().time()
+            if now >= inbox.sweep_at:
+                inbox.sweep_at = now + _SWEEP_S
+                taken += (await inbox.intake.sweep()).jobs
+        except BrokerError as error:
+            if not inbox.troubled:
+                inbox.troubled = True
+                logger.warning("documents of queue %s are not taken in: %s", queue, error)
+            return 0
+        inbox.troubled = False
+        self.counters.taken_in += taken
+        return taken
 
     def _watch_dead(self, queue: QueueName, reply: UpkeepReply) -> None:
         """Sound the alarm once when they become many, and for each batch that was dropped."""

@@ -24,6 +24,7 @@ from tidework.model.bounds import (
     SHORTEST_TIMEOUT_S,
 )
 from tidework.model.identity import is_job_id, is_task_name
+from tidework.model.lookalikes import is_foreign, meant_by, take_aliases
 from tidework.model.params import EncodedParams, encode_params
 from tidework.model.strict_json import decode_json, encode_json, shown
 from tidework.model.unique import Unique, parse_unique
@@ -156,19 +157,62 @@ class Enqueued(NamedTuple):
     inserted: bool
 
 
+class DecodedJob(NamedTuple):
+    """What an envelope that anyone may have written says.
+
+    named:   it names the job's id itself
+    whole:   nothing had to be added or called otherwise: it can be stored as it came
+    unclear: unknown fields -> the known one that each may have been meant to be
+    """
+
+    job: Job
+    named: bool
+    whole: bool
+    unclear: Mapping[str, str]
+
+
 def decode_job(raw: bytes, *, new_id: str, now: float) -> Job:
     """Read an envelope written by anyone.
 
     new_id: the id for a document without one; now: Unix seconds, for one without created_at.
     Raises EnvelopeError naming the field.
     """
-    job = _read(decode_json(raw), new_id, now)
+    return decode_document(raw, new_id=new_id, now=now).job
+
+
+def decode_document(raw: bytes, *, new_id: str, now: float) -> DecodedJob:
+    """As ``decode_job``, and what else is to be known of it. Raises EnvelopeError."""
+    document = _object(raw)
+    foreign = is_foreign(document)
+    if foreign:
+        take_aliases(document)
+    get = document.get
+    named = get("id") is not None
+    added = not named or get("created_at") is None
+    renamed = foreign or [] in (get("params"), get("trace"))
+    unclear = meant_by(document, foreign=foreign)
+    try:
+        job = _read(document, new_id, now)
+    except NewerEnvelopeError:
+        raise
+    except EnvelopeError as error:
+        if not unclear:
+            raise
+        told = ", ".join(f"{shown(name)} looks like {meant!r}" for name, meant in unclear.items())
+        raise EnvelopeError(f"{error.reason} ({told})", field=error.field) from error
     # Written compactly params are hardly longer than in the document: most need not be written.
     if len(raw) > MAX_PARAMS_BYTES:
         size = len(encode_json(job.params, field="params"))
         if size > MAX_PARAMS_BYTES:
             raise _too_long(size, MAX_PARAMS_BYTES)
-    return job
+    return DecodedJob(job, named, not (added or renamed), unclear)
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    found = decode_json(raw)
+    if not isinstance(found, dict):
+        raise EnvelopeError("the document has to be a JSON object")
+    return found
 
 
 def decode_stored_job(raw: bytes) -> Job:
@@ -209,17 +253,17 @@ def _read(document: object, new_id: str, now: float) -> Job:
     )
 
 
-def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes]:
-    """What this version can read of a later version's envelope, and the bytes to store.
+def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes, bool]:
+    """What this version can read of a later version's envelope, the bytes to store, and whether it
+    names the job's id itself.
 
     ``v``, ``id``, ``task``, ``priority``, ``available_at`` and ``created_at`` keep their meaning
     in every version, so that older workers can let such a job wait for a newer one. The rest
     stays as it came; an id and a time are added where they are missing. Raises EnvelopeError.
     """
-    document = decode_json(raw)
-    if not isinstance(document, dict):
-        raise EnvelopeError("the document has to be a JSON object")
+    document = _object(raw)
     get = document.get
+    named = get("id") is not None
     job = Job(
         id=_job_id(get("id"), new_id),
         task=_task_name(get("task")),
@@ -228,10 +272,10 @@ def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes
         created_at=_number(get("created_at"), "created_at", 0, FAR_FUTURE_S, now),
         available_at=_optional_number(get("available_at"), "available_at", 0, FAR_FUTURE_S),
     )
-    if document.get("id") is not None and document.get("created_at") is not None:
-        return job, raw
+    if named and get("created_at") is not None:
+        return job, raw, named
     whole = {**document, "id": job.id, "created_at": job.created_at}
-    return job, encode_json(whole, field="")
+    return job, encode_json(whole, field=""), named
 
 
 def _check_version(found: object) -> None:
@@ -273,7 +317,7 @@ def _task_name(found: object) -> str:
 
 
 def _params(found: object) -> Mapping[str, Any]:
-    if found is None:
+    if found is None or found == []:  # PHP writes an empty object so
         return {}
     if not isinstance(found, dict):
         raise EnvelopeError("has to be a JSON object of named parameters", field="params")
@@ -281,7 +325,7 @@ def _params(found: object) -> Mapping[str, Any]:
 
 
 def _trace(found: object) -> Mapping[str, str] | None:
-    if found is None:
+    if found is None or found == []:
         return None
     if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
         raise EnvelopeError("has to be a JSON object of strings", field="trace")

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections import Counter
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from tidework.errors import EnvelopeError
@@ -15,6 +16,9 @@ MAX_DEPTH = 100
 """Of arrays and objects in a document, the document itself counted."""
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
 
 
 def encode_json(value: object, *, field: str) -> bytes:
@@ -33,10 +37,10 @@ def decode_json(raw: bytes) -> Any:
     Raises EnvelopeError with the place of the fault.
     """
     try:
+        _refuse_nesting(raw)
         found = _DECODER.decode(raw.decode())
         if b"\\u" in raw and _SURROGATE.search(raw):
             _refuse_half_pairs(found)
-        refuse_depth(found, raw)
         return found
     except json.JSONDecodeError as error:
         if raw.startswith(codecs.BOM_UTF8):
@@ -75,6 +79,15 @@ def _refuse_half_pairs(found: Any) -> None:
         raise ValueError(
             f"{shown(error.object[error.start])} is half of a surrogate pair"
         ) from error
+
+
+def _refuse_nesting(raw: bytes) -> None:
+    """As ``refuse_depth``, before anything is made of it: what is nested costs memory."""
+    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        return
+    brackets = _STRINGS.sub(b"", raw).translate(None, _NO_BRACKETS)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:
+        raise ValueError(f"nested more than {MAX_DEPTH} deep")
 
 
 def refuse_depth(found: Any, raw: bytes) -> None:

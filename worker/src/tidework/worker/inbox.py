@@ -2,32 +2,24 @@
 
 While the consumer is starved, one blocked command waits for a document or for the marker that
 says that there is work, with an exchange behind it (ahead.py). While it is not, documents are
-looked for once in a while. Whatever does not validate becomes a dead letter with the reason; a
-document is removed only together with that. What a dead worker left half-way is found by sweeps:
-seen twice, it is nobody's.
+looked for once in a while. What becomes of them is said in intake.py.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
-from tidework.broker.broker import MARKER, AcceptedDocument, Broker, RejectedDocument
+from tidework.broker.broker import MARKER, Broker
 from tidework.clock import Clock
-from tidework.errors import BrokerError, EnvelopeError
+from tidework.errors import BrokerError, BrokerFullError
+from tidework.intake import Intake, Taken
 from tidework.loop import Loop, shortened
-from tidework.model.identity import new_job_id
-from tidework.model.job import NewerEnvelopeError, decode_job, decode_newer_job
-from tidework.model.outcome import JobError
 from tidework.worker.ahead import Ahead
 from tidework.worker.backoff import Backoff
 from tidework.worker.consumer import Consumer
 from tidework.worker.journal import Journal
-
-BATCH = 100
-"""Documents that are moved from inbox to intake at once."""
 
 
 class Inbox:
@@ -40,7 +32,6 @@ class Inbox:
         self, consumer: Consumer, broker: Broker, journal: Journal, clock: Clock, lease: timedelta
     ) -> None:
         self._consumer = consumer
-        self._broker = broker
         self._journal = journal
         self._clock = clock
         self._ahead = Ahead(consumer, broker, journal, clock, lease)
@@ -48,7 +39,7 @@ class Inbox:
         self._often = min(timedelta(seconds=1), self._patience)
         self._seldom = False
         self._backoffs = (Backoff(), Backoff())
-        self._seen: frozenset[bytes] = frozenset()
+        self._intake = Intake(broker, consumer.queue, clock, journal.note_rejected)
         self._sweep_at = 0.0
         self.watch = Loop(f"inbox of {consumer.queue}", self._watch)
         self.sweep = Loop(f"sweep of {consumer.queue}", self._sweep)
@@ -68,7 +59,16 @@ class Inbox:
         await self._ahead.close()
         if not self._consumer.starved.is_set():
             return timedelta(0)
-        document, exchanged = await self._ahead.wait(shortened(self._patience))
+        try:
+            document, exchanged = await self._ahead.wait(shortened(self._patience))
+        except BrokerFullError:
+            # Nobody may wait here now. What was put in before goes on being taken in: as fast as
+            # it becomes work, else after a pause.
+            taken = await self._intake.take_some()
+            self._note(taken)
+            if not taken.due:
+                raise
+            return timedelta(0)
         if document is not None and document != MARKER:
             await self._take((document,))
         elif not exchanged:
@@ -92,14 +92,15 @@ class Inbox:
     async def _look_around(self) -> timedelta:
         consumer = self._consumer
         now = self._clock.monotonic()
+        intake = self._intake
         if consumer.documents_seen and not consumer.starved.is_set() and not consumer.draining:
-            await self._take(await self._broker.intake(consumer.queue, (), (), more=BATCH))
-        if now >= self._sweep_at and (consumer.documents_seen or self._seen or not self._sweep_at):
+            self._note(await intake.take_all())
+        if now >= self._sweep_at and (
+            consumer.documents_seen or intake.has_seen or not self._sweep_at
+        ):
             self._sweep_at = now + self._patience.total_seconds()
             consumer.documents_seen = False
-            lying = await self._broker.stranded(consumer.queue, BATCH)
-            await self._take(tuple(raw for raw in lying if raw in self._seen))
-            self._seen = frozenset(lying)
+            self._note(await intake.sweep())
         self._seldom = not consumer.documents_seen
         return self._patience if self._seldom else self._often
 
@@ -120,62 +121,11 @@ class Inbox:
 
     async def _take(self, documents: Sequence[bytes]) -> None:
         """Take these in, and what else the inbox holds."""
-        markers = taken = 0
-        while documents:
-            markers += documents.count(MARKER)
-            accepted, rejected = self._sort([raw for raw in documents if raw != MARKER])
-            if not accepted and not rejected:
-                break  # every intake that leaves ready jobs puts a marker into an empty inbox
-            documents = await self._broker.intake(
-                self._consumer.queue, accepted, rejected, more=BATCH
-            )
-            taken += len(accepted)
-        if markers:
+        self._note(await self._intake.take(documents))
+
+    def _note(self, taken: Taken) -> None:
+        if taken.markers:
             # An exchange removes one of them, the next sweep the others.
             self._consumer.documents_seen = True
-        if taken or markers:
-            self._consumer.on_work(woken=markers > 0)
-
-    def _sort(
-        self, documents: Sequence[bytes]
-    ) -> tuple[list[AcceptedDocument], list[RejectedDocument]]:
-        accepted: list[AcceptedDocument] = []
-        rejected: list[RejectedDocument] = []
-        now = self._clock.now().timestamp()
-        for raw in documents:
-            found = read_document(raw, now)
-            if isinstance(found, AcceptedDocument):
-                accepted.append(found)
-            else:
-                rejected.append(found)
-                self._journal.note_rejected(found.id, found.error)
-        return accepted, rejected
-
-
-def read_document(raw: bytes, now: float) -> AcceptedDocument | RejectedDocument:
-    """Validate a document from the inbox. ``now``: Unix seconds."""
-    fresh = new_job_id()
-    try:
-        job = decode_job(raw, new_id=fresh, now=now)
-        envelope = json.loads(raw)
-        # Kept as it came, unless something had to be added.
-        whole = envelope.get("id") is not None and envelope.get("created_at") is not None
-        return AcceptedDocument(raw, job, raw if whole else job.encode())
-    except NewerEnvelopeError:
-        return _read_newer(raw, fresh, now)
-    except EnvelopeError as error:
-        return _refuse(raw, fresh, error)
-
-
-def _read_newer(raw: bytes, fresh: str, now: float) -> AcceptedDocument | RejectedDocument:
-    """A later version's document becomes a job that waits for a newer worker (admission.py)."""
-    try:
-        job, body = decode_newer_job(raw, new_id=fresh, now=now)
-    except EnvelopeError as error:
-        return _refuse(raw, fresh, error)
-    return AcceptedDocument(raw, job, body)
-
-
-def _refuse(raw: bytes, fresh: str, error: EnvelopeError) -> RejectedDocument:
-    reason = JobError("EnvelopeError", str(error), cause="invalid")
-    return RejectedDocument(raw, fresh, reason)
+        if taken.jobs or taken.markers:
+            self._consumer.on_work(woken=taken.markers > 0)

@@ -87,11 +87,9 @@ class Journal:
         self._numbers.jobs[event][self._queue, UNKNOWN_TASK] += 1
         self._tell(claimed, UNKNOWN_TASK, outcome)
 
-    def note_rejected(self, letter: str, error: JobError) -> None:
-        """A document from the inbox is no job: it lies among the dead letters as ``letter``."""
+    def note_rejected(self) -> None:
+        """A document from the inbox is a dead letter: intake.py tells which."""
         self._numbers.rejected[self._queue] += 1
-        extra = {"job_id": letter, "queue": self._queue, "error": error.message}
-        logger.error("document refused", extra=extra)
 
     def note_pause(self, *, paused: bool) -> None:
         """Somebody paused the queue, or resumed it."""

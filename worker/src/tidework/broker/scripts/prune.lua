@@ -3,9 +3,9 @@
 -- flags: allow-oom
 -- keys: jobs uniques unique_ttls
 -- args: batch keep_succeeded_ms keep_dead_ms keep_count keep_presence_ms
--- uses: now reads writes record progress prune cordon stacks absent once
+-- uses: now reads writes record progress prune cordon stacks absent once documents
 -- seldom: index
--- Returns {number of jobs, dead letters now, dead letters ever dropped for their number}.
+-- Returns {number of jobs, dead letters now, dead letters ever dropped for their number, documents}.
 
 -- Keys whose time is over. One that was taken again has a new time, or none.
 local function free_unique_keys(limit)
@@ -22,4 +22,4 @@ free_unique_keys(tonumber(A.batch))
 prune_onces(tonumber(A.batch))
 flush()
 return {pruned, redis.call('ZCARD', K.dead),
-  tonumber(redis.call('HGET', K.counters, 'dead_dropped')) or 0}
+  tonumber(redis.call('HGET', K.counters, 'dead_dropped')) or 0, documents()}

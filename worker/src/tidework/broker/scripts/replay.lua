@@ -1,9 +1,9 @@
 -- Makes dead letters ready again, with all their attempts. A document that never validated goes back
--- to the inbox, to be validated anew.
+-- to the inbox, to be validated anew; one of which only the beginning was kept stays where it is.
 -- keys: jobs records details dead
 -- args: ...          ids
 -- uses: now reads writes record waiting unique index progress finish
--- Returns one of 'replayed', 'unknown', 'not_dead', 'unique' (its key is held) per id.
+-- Returns one of 'replayed', 'unknown', 'not_dead', 'unique' (its key is held), 'cut' per id.
 
 local function replay_document(id)
   local _, raw = split_body(stored(K.jobs, id))
@@ -31,6 +31,7 @@ local function replay(id)
   local r = load(id)
   if not r then return 'unknown' end
   if r.state ~= DEAD then return 'not_dead' end
+  if r.raw == 2 then return 'cut' end
   if not takes_key(id, r) then return 'unique' end
   remove_from_index(id, r)
   take_out(K.dead, id)

@@ -3,7 +3,7 @@
 -- and the score says its priority and due time. `jobs` holds the task's name, a zero byte, and the
 -- envelope, which no script looks at.
 --   token       of the lease, also of the one under which a job succeeded
---   raw         1 for a document that did not validate
+--   raw         1 for a document that did not validate, 2 where only its beginning was kept
 --   changed     ms of the last change of state since the enqueue, 0 before the first
 --   unique      '' or how its key is held (e, s, t: until end, start, ttl) and the key
 --   task        known from the first claim on;  fingerprint: of the error of a dead one
