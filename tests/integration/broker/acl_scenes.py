@@ -292,6 +292,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
     ),
     "producer": (
         "open_queue",
+        "register",
         "enqueue",
         "cancel",
         "replay",
@@ -309,6 +310,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
     ),
     "worker": (
         "open_queue",
+        "register",
         "exchange",
         "intake",
         "stranded",
@@ -321,6 +323,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
     ),
     "scheduler": (
         "open_queue",
+        "register",
         "promote",
         "reap",
         "prune",
@@ -343,9 +346,9 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
 
 PLAIN: Mapping[str, frozenset[str]] = {
     "viewer": frozenset({"smembers", "hgetall"}),
-    "producer": frozenset({"sismember", "sadd"}),
-    "worker": frozenset({"sismember", "sadd", "blmove", "hget"}),
-    "scheduler": frozenset({"sismember", "sadd", "smembers", "hgetall"}),
+    "producer": frozenset(),
+    "worker": frozenset({"blmove", "hget"}),
+    "scheduler": frozenset({"smembers", "hgetall"}),
 }
 """A role -> the commands that it calls without a script, besides those of every role."""
 EVERYBODY = frozenset({"client|setname", "info", "evalsha", "eval"})
