@@ -81,12 +81,12 @@ class Notebook:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.opened: Call | None = None
+        self.opened: list[Call] = []
 
     async def run(self, call: Call, durability: Durability = Durability.ASYNC) -> Any:
-        if call[0].name == "open_queue":
-            # It comes before many another one.
-            self.opened = call
+        if call[0].name in ("open_queue", "register"):
+            # They come before many another one.
+            self.opened.append(call)
             return [1, 1, b""]
         self.calls.append(call)
         raise NotSentError
@@ -208,7 +208,7 @@ async def write_down(call: Calls) -> list[dict[str, Any]]:
     notebook = Notebook()
     with suppress(NotSentError), patch.object(redis_leading, "_sequences", count(7)):
         await call(RedisBroker(notebook))
-    calls = notebook.calls or ([notebook.opened] if notebook.opened else [])
+    calls = notebook.calls or notebook.opened
     return [
         {
             "script": script.name,

@@ -296,6 +296,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
     ),
     "producer": (
         "open_queue",
+        "register",
         "enqueue",
         "cancel",
         "replay",
@@ -313,6 +314,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
     ),
     "worker": (
         "open_queue",
+        "register",
         "exchange",
         "intake",
         "intake_full",
@@ -326,6 +328,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
     ),
     "scheduler": (
         "open_queue",
+        "register",
         "promote",
         "reap",
         "prune",
@@ -351,9 +354,9 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
 
 PLAIN: Mapping[str, frozenset[str]] = {
     "viewer": frozenset({"smembers", "hgetall"}),
-    "producer": frozenset({"sismember", "sadd"}),
-    "worker": frozenset({"sismember", "sadd", "blmove", "hget"}),
-    "scheduler": frozenset({"sismember", "sadd", "smembers", "hgetall"}),
+    "producer": frozenset(),
+    "worker": frozenset({"blmove", "hget"}),
+    "scheduler": frozenset({"smembers", "hgetall"}),
 }
 """A role -> the commands that it calls without a script, besides those of every role."""
 EVERYBODY = frozenset({"client|setname", "info", "evalsha", "eval"})

@@ -12,6 +12,7 @@ from typing import Any
 import redis
 
 from tidework.broker.broker import MARKER
+from tidework.broker.keys import REGISTRY
 from tidework.broker.redis import RedisBroker
 from tidework.model.identity import QueueName
 
@@ -41,7 +42,7 @@ Dump = dict[str, Any]
 async def dump_queue(broker: RedisBroker, client: redis.Redis, queue: QueueName) -> Dump:
     """Part of the queue -> what it holds; ``states``: job id -> what the broker says of it."""
     prefix = f"tw1:{{{queue}}}:"
-    found: Dump = {}
+    found: Dump = {"registered": bool(client.sismember(REGISTRY, str(queue)))}
     for key in sorted(client.scan_iter(prefix + "*", count=1000)):
         part = key.decode().removeprefix(prefix)
         if part not in MOVING:

@@ -238,6 +238,12 @@ LEADERS = [
         before=lambda rig: rig.forget("meta"),
     ),
     Row(
+        "register",
+        "a queue that nobody has heard of",
+        lambda rig, broker: broker.open_queue(rig.queue),
+        before=lambda rig: rig.be_unknown(),
+    ),
+    Row(
         "configure",
         "its durability",
         lambda rig, broker: broker.configure(rig.queue, TERM, Durability.REPLICA),

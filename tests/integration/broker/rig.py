@@ -12,6 +12,7 @@ import redis
 from tests.integration.broker.queue_dump import Dump, dump_queue, scored
 from tests.support.proxy import Proxy
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
+from tidework.broker.keys import REGISTRY
 from tidework.broker.redis import RedisBroker, connect
 from tidework.intake import read_document
 from tidework.model.backlog import Presence
@@ -104,6 +105,10 @@ class Rig:
     async def forget(self, part: str) -> None:
         """Delete a part of the queue, as an expiry or a mishap would."""
         self.client.delete(f"tw1:{{{self.queue}}}:{part}")
+
+    async def be_unknown(self) -> None:
+        """Leave the list of all queues."""
+        self.client.srem(REGISTRY, str(self.queue))
 
     async def let_leases_end(self) -> None:
         """The leases of the running jobs are over, as if their worker had died."""

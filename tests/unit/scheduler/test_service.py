@@ -14,7 +14,12 @@ import pytest
 from tests.unit.scheduler.rig import QUEUE, FlakyBroker, make_spec
 from tidework.broker.broker import Broker
 from tidework.broker.memory import MemoryBroker
-from tidework.errors import BrokerRefusedError
+from tidework.errors import (
+    BrokerError,
+    BrokerFullError,
+    BrokerRefusedError,
+    BrokerUnavailableError,
+)
 from tidework.maintenance.upkeep import Upkeep
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
@@ -137,6 +142,7 @@ async def test_the_program_ends_in_order_at_sigterm() -> None:
 async def test_a_program_that_starts_before_redis_waits_for_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO")
     flaky = FlakyBroker(memory := MemoryBroker())
     flaky.away = True
 
@@ -148,9 +154,31 @@ async def test_a_program_that_starts_before_redis_waits_for_it(
                 await asyncio.sleep(0.01)
         flaky.away = False
         await until(lambda: _fired(memory))
+        assert f"Redis answers: queue {QUEUE} is open" in caplog.text
         os.kill(os.getpid(), signal.SIGTERM)
         async with asyncio.timeout(20):
             await running
+
+
+@pytest.mark.parametrize("error", [BrokerUnavailableError("away"), BrokerFullError("full")])
+async def test_a_program_that_waits_for_redis_ends_at_sigterm(
+    caplog: pytest.LogCaptureFixture, error: BrokerError
+) -> None:
+    memory = MemoryBroker()
+
+    async def fail(_queue: QueueName) -> None:
+        raise error
+
+    memory.open_queue = fail  # type: ignore[method-assign,assignment]
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        running = group.create_task(run_scheduler(memory, [secondly()], keeper=Upkeep))
+        while "next attempt" not in caplog.text:
+            await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+
+    assert str(error) in caplog.text
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 async def test_the_program_says_at_its_start_that_redis_refuses_it() -> None:

@@ -17,7 +17,13 @@ from tidework.broker.memory import MemoryBroker
 from tidework.broker.transport import drive
 from tidework.client import Client
 from tidework.clock import ManualClock
-from tidework.errors import BrokerUnavailableError, ConfigurationError, SoftTimeout
+from tidework.errors import (
+    BrokerError,
+    BrokerUnavailableError,
+    ConfigurationError,
+    NotDurableError,
+    SoftTimeout,
+)
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest, Lease
@@ -183,6 +189,31 @@ def test_an_attempt_that_is_told_to_end_waits_no_longer_for_redis(
     monkeypatch.setattr("time.sleep", strike)
 
     assert JobError.decode(bench.run(sync_task).detail).type == "SoftTimeout"
+
+
+
+@pytest.mark.parametrize("task", [sync_task, async_task])
+@pytest.mark.parametrize(
+    "error",
+    [
+        BrokerUnavailableError("gone"),
+        NotDurableError("a:6379", "replicas", 0, 1, timedelta(seconds=1)),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_job_that_cannot_ask_who_is_first_is_given_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, task: Callable[[], Any], error: BrokerError
+) -> None:
+    async def fail(*_: object) -> OnceAnswer:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.broker, "once_begin", fail)
+        outcome = bench.run(task)
+
+    assert outcome.kind is OutcomeKind.RELEASE
+    assert str(error) in outcome.cause
+    assert bench.run(task) == Outcome.complete(b"true")
 
 
 def test_a_lost_lease_is_told_before_and_after_the_block(bench: Bench) -> None:

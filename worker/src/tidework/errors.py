@@ -26,8 +26,8 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── NoAnswerError             a worker does not answer a request
     ├── UniqueConflictError       another job holds the unique key, and on_conflict is error
     └── BrokerError
-        ├── BrokerUnavailableError   Redis cannot be reached, or does not answer
-        ├── BrokerRefusedError       Redis is too old, read-only, or refuses the credentials
+        ├── BrokerUnavailableError   Redis cannot be reached, does not answer, or cannot serve just now
+        ├── BrokerRefusedError       Redis is too old, or refuses the credentials or a right
         ├── BrokerFullError          Redis is out of memory under noeviction
         ├── NotDurableError          stored, but not as durably as its queue asks
         ├── LayoutError              the queue's layout version does not fit this client
@@ -279,11 +279,12 @@ class BrokerError(TideworkError):
 
 
 class BrokerUnavailableError(BrokerError):
-    """Redis cannot be reached or does not answer in time. Worth another try."""
+    """Redis cannot be reached, does not answer in time, or cannot serve just now: it loads its data,
+    is a read-only replica, cannot write to its disk. Worth another try."""
 
 
 class BrokerRefusedError(BrokerError):
-    """Redis answers but cannot serve: version, role, credentials, rights."""
+    """Redis answers but will not serve us: version, credentials, rights. Mend something first."""
 
 
 class BrokerFullError(BrokerError):

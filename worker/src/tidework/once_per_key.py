@@ -21,7 +21,13 @@ from types import TracebackType
 from tidework.broker.broker import OnceAnswer, Producer
 from tidework.broker.transport import drive
 from tidework.client import Client
-from tidework.errors import BrokerError, ConfigurationError, LeaseLostError
+from tidework.errors import (
+    BrokerError,
+    BrokerUnavailableError,
+    ConfigurationError,
+    LeaseLostError,
+    NotDurableError,
+)
 from tidework.model.current import CurrentJob, current_job
 from tidework.model.endings import GivenBack
 from tidework.model.identity import QueueName
@@ -78,7 +84,11 @@ class Once:
     async def _begin(self, broker: Producer) -> bool:
         job = current_job()
         queue, lease = _place_of(job)
-        answer = await broker.once_begin(queue, lease, self._key)
+        try:
+            answer = await broker.once_begin(queue, lease, self._key)
+        except (BrokerUnavailableError, NotDurableError) as error:
+            # Nothing of the block was done: that Redis is away is no fault of the job.
+            raise GivenBack(f"nobody says who is to do once({self._key!r}): {error}") from error
         if answer is OnceAnswer.LOST:
             raise LeaseLostError(job.id, job.queue)
         if answer is OnceAnswer.PENDING:
@@ -123,8 +133,8 @@ def once(key: str, ttl: Seconds) -> Once:
 
     key: 1 to 200 printable characters. What is entered is True for the job that is to do the block,
     False if it was done. While another job is at it, this one is given back uncounted and runs
-    again after 1 s, then 2 s, 4 s and so on up to a minute. If the block raises, whoever comes next
-    is the first again.
+    again after 1 s, then 2 s, 4 s and so on up to a minute; likewise if Redis is away at the start. If
+    the block raises, whoever comes next is the first again.
     Raises ConfigurationError for a bad value and outside of a job, LeaseLostError, and BrokerError
     before the block. After it Redis is asked again until it answers or the job's time is over.
     """

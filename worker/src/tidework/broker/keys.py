@@ -88,8 +88,14 @@ QUEUE_PARTS = (
 )
 
 
+SHARED_PARTS = {"registry": REGISTRY}
+"""What a script may name as a part, though it is one key for all queues."""
+
+
 def queue_key(queue: QueueName, part: str) -> str:
     """The key of one part of a queue. Raises KeyError for an unknown part."""
+    if part in SHARED_PARTS:
+        return SHARED_PARTS[part]
     if part not in QUEUE_PARTS:
         raise KeyError(part)
     return f"tw1:{{{queue}}}:{part}"

@@ -69,9 +69,7 @@ class RedisCalls:
                 f"queue {queue} has layout {layout}, this client has {LAYOUT}: upgrade it with "
                 "the release between"
             )
-        # SADD is refused by a server that is full, where those who settle have to be let in.
-        if not await self.transport.command("SISMEMBER", REGISTRY, str(queue)):
-            await self.transport.command("SADD", REGISTRY, str(queue))
+        await self._run("register", queue, entry=str(queue))
         # A value that only a later version knows is not ours to refuse: as safe as we can.
         known = durability.decode() or Durability.ASYNC
         chosen = Durability(known) if known in set(Durability) else Durability.REPLICA

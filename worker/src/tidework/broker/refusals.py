@@ -33,6 +33,12 @@ OLDEST_REDIS = (7, 0)
 OLDEST_WITH_WAITAOF = (7, 2)
 _RIGHT_MISSING_IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
 """Valkey's words, Redis' words: neither has a code of its own."""
+_FOR_NOW = {
+    "NOREPLICAS": "has fewer replicas than its min-replicas-to-write and takes no writes now",
+    "MISCONF": "cannot write to its disk and takes no writes until it can; look at its disk",
+    "BUSY": "is busy with a script of somebody else; it ends, or SCRIPT KILL ends it",
+}
+"""Error codes that redis-py has no class for, and that are over some day: what each means."""
 
 
 def is_role_lost(error: BaseException) -> bool:
@@ -104,18 +110,17 @@ class Refusals:
                 f"role ({self._named_by})"
             )
         if isinstance(error, BusyLoadingError):
-            return BrokerUnavailableError(f"{at} is still loading its data")
+            return BrokerUnavailableError(f"{at} is still loading its data; try again")
         if is_role_lost(error):
             return BrokerUnavailableError(f"{at} does not serve this now ({text}); try again")
         if isinstance(error, AskError):
             return self._elsewhere(at, text)
         if isinstance(error, TryAgainError):
             return BrokerUnavailableError(f"{at} is moving these keys; try again ({text})")
-        if text.startswith("NOREPLICAS"):
-            return BrokerUnavailableError(
-                f"{at} has fewer replicas than its min-replicas-to-write and takes no writes now"
-            )
         if isinstance(error, ResponseError):
+            for_now = _FOR_NOW.get(text.partition(" ")[0])
+            if for_now is not None:
+                return BrokerUnavailableError(f"{at} {for_now} ({text})")
             return BrokerError(f"{at} answered: {text}")
         return BrokerUnavailableError(
             f"{at} cannot be reached ({text}); check that it runs and that "
@@ -161,10 +166,13 @@ class Refusals:
         )
 
     def replica(self, place: Place) -> BrokerError:
-        """The server is a replica."""
+        """The server is a replica: for good, or until it is promoted or the address moves."""
         at = f"Redis at {place} is a read-only replica"
         if self._url.kind is Kind.SINGLE:
-            return BrokerRefusedError(f"{at}; point the URL at the primary")
+            return BrokerUnavailableError(
+                f"{at}; point the URL at the primary ({self._named_by}), or try again once it is "
+                "promoted"
+            )
         return BrokerUnavailableError(f"{at}, and no other is known as the primary yet; try again")
 
     def check_info(self, info: Mapping[str, Any], place: Place) -> None:

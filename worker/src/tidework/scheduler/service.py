@@ -16,9 +16,10 @@ from typing import Protocol
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock, SystemClock
-from tidework.errors import BrokerError, BrokerUnavailableError
+from tidework.errors import BrokerError
 from tidework.loop import Loop
 from tidework.model.identity import QueueName, new_incarnation
+from tidework.opening import open_queues_until
 from tidework.scheduler.leadership import RENEW_EVERY, TTL, QueueLeadership
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.scheduler import Scheduler
@@ -27,7 +28,6 @@ from tidework.scheduler.spec import CronSpec
 logger = logging.getLogger(__name__)
 
 _RESIGN_WITHIN = timedelta(seconds=2)
-_ATTEMPT_EVERY = 1.0
 
 
 class Ticker(Protocol):
@@ -124,29 +124,23 @@ async def run_scheduler(
 ) -> None:
     """The whole of ``tidework scheduler``: until SIGTERM or SIGINT.
 
-    Raises BrokerRefusedError if Redis does not let a queue be opened at the start; that it is away
-    is waited out, then and later.
+    A Redis that cannot serve (yet) is waited out, at the start and later. Raises BrokerRefusedError
+    if it refuses us at the start, LayoutError for a queue of another version.
     """
     service = SchedulerService(broker, CronRegistry(specs, queues), keeper=keeper)
-    for queue in sorted(service.registry.queues):
-        await _open(broker, queue)
+    stop = asyncio.Event()
+
+    def end() -> None:
+        stop.set()
+        service.stop()
+
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
-        loop.add_signal_handler(number, service.stop)
+        loop.add_signal_handler(number, end)
     try:
-        await service.run()
+        if await open_queues_until(stop, broker, sorted(service.registry.queues)):
+            await service.run()
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
-
-
-async def _open(broker: Broker, queue: QueueName) -> None:
-    while True:
-        try:
-            await broker.open_queue(queue)
-        except BrokerUnavailableError as error:
-            logger.warning("%s; next attempt in %.1f s", error, _ATTEMPT_EVERY)
-            await asyncio.sleep(_ATTEMPT_EVERY)
-        else:
-            return

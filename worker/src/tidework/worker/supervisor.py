@@ -22,12 +22,12 @@ from typing import Any
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock, SystemClock
-from tidework.errors import BrokerError, BrokerUnavailableError
+from tidework.errors import BrokerError
 from tidework.loop import Loop
 from tidework.metrics import WorkerNumbers
 from tidework.model.identity import QueueName, new_incarnation
+from tidework.opening import open_queues
 from tidework.settings import WorkerSettings
-from tidework.worker.backoff import Backoff
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.consumer import Consumer
 from tidework.worker.dispatch import Recycling
@@ -151,7 +151,7 @@ class Supervisor:
     async def run(self) -> None:
         """Work until asked to stop, then drain.
 
-        Raises ConfigurationError, BrokerRefusedError or LayoutError if it cannot start, an
+        Raises ConfigurationError or a BrokerError that waiting does not mend if it cannot start, an
         ExceptionGroup if one of its services dies.
         """
         asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
@@ -176,8 +176,7 @@ class Supervisor:
                 others = [self.health.loop, self._stacks.loop]
                 turning = [starting.create_task(loop.run()) for loop in others]
                 app = starting.create_task(self._import_app())
-                for queue in self._queues:
-                    await self._open_queue(queue)
+                await open_queues(self._broker, self._queues)
                 self.health.redis_answered = True
                 await app
                 for started in (watch, *turning):
@@ -192,19 +191,6 @@ class Supervisor:
     async def _import_app(self) -> None:
         await self._keeper.start(self.pool)
         self.health.app_imported = True
-
-    async def _open_queue(self, queue: QueueName) -> None:
-        """Until Redis answers: a worker that starts before Redis waits, it does not crash."""
-        backoff = Backoff()
-        opened = False
-        while not opened:
-            try:
-                await self._broker.open_queue(queue)
-                opened = True
-            except BrokerUnavailableError as error:
-                delay = backoff.next().total_seconds()
-                logger.warning("%s; next attempt in %.1f s", error, delay)
-                await asyncio.sleep(delay)
 
     async def _serve(self) -> None:
         names = [str(queue) for queue in self._queues]

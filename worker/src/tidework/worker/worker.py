@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tidework.broker.broker import Broker
 from tidework.broker.redis import connect
-from tidework.errors import BrokerRefusedError, ConfigurationError, LayoutError
+from tidework.errors import BrokerError, ConfigurationError
 from tidework.logs import configure_logs
 from tidework.settings import WorkerSettings
 from tidework.worker import process, template_process
@@ -60,7 +60,7 @@ def run_worker(settings: WorkerSettings) -> int:
         broker = connect(settings.redis_url, settings.limits)
         first = template_process.fork(ChildConfig.of(settings), _be_template)
         asyncio.run(_serve(settings, broker, first, adopt=adopt))
-    except (ConfigurationError, BrokerRefusedError, LayoutError) as error:
+    except (ConfigurationError, BrokerError) as error:
         _complain(settings, error)
         return MISCONFIGURED
     except Exception:

@@ -1,4 +1,5 @@
 -- A running job asks whether it is the one to do a block.
+-- flags: allow-oom
 -- args: key id token
 -- uses: now reads writes record once
 -- Returns 'first' (also if asked again), 'done', 'pending' while the lease of a job that is at it

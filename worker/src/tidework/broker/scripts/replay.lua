@@ -1,5 +1,7 @@
 -- Makes dead letters ready again, with all their attempts. A document that never validated goes back
 -- to the inbox, to be validated anew; one of which only the beginning was kept stays where it is.
+-- A full server does it: what was acknowledged is not new work, and more is freed than is added.
+-- flags: allow-oom
 -- keys: jobs records details dead
 -- args: ...          ids
 -- uses: now reads writes record waiting unique index progress finish
