@@ -41,7 +41,7 @@ class Scene:
         self.stream = io.StringIO()
         self.now = 100.0
         console = Console(as_json=True, stream=self.stream)
-        self.guard = ServerGuard(cast(EmbeddedValkey, self.server), console, lambda: self.now)
+        self.guard = ServerGuard(cast("EmbeddedValkey", self.server), console, lambda: self.now)
 
     def tick(self) -> float:
         """One look; its wait, which is over when this returns."""

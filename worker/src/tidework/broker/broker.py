@@ -39,6 +39,8 @@ from tidework.model.lease import (
 from tidework.model.outcome import JobError
 from tidework.model.progress import Key, ProgressNote
 
+KEEP_TASKS = timedelta(days=1)
+"""A task that was not announced for so long is forgotten when another worker announces its own."""
 MARKER = b"!"
 """The one-byte document that only wakes a worker."""
 
@@ -219,6 +221,9 @@ class Producer(Protocol):
     async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
         """The last answer of a worker; it is kept for a minute."""
 
+    async def tasks(self, queue: QueueName) -> tuple[str, ...]:
+        """Tasks that workers of the queue have announced, sorted; kept for KEEP_TASKS at least."""
+
     async def stats(self, queue: QueueName) -> QueueStats:
         """Lengths and counters."""
 
@@ -298,6 +303,14 @@ class Broker(Producer, Protocol):
 
         stacks: its answer to a request for them.
         Returns the number of the request that waits for an answer, 0 if there is none.
+        """
+
+    async def announce(self, queue: QueueName, version: str, tasks: Sequence[str]) -> int:
+        """A worker says which tasks its application has, and of which version it is.
+
+        Jobs that were given back for want of a worker that knows their task (``Outcome.
+        release_unknown``) are ready again if it does; their number. Not one step if there are
+        many of them.
         """
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:

@@ -91,7 +91,8 @@ def _wait_for_another(
     if now - since > grace:
         text = f"{reason}; no worker knew it for {grace:g} s; worker tidework {version()}"
         return Outcome.bury(JobError("UnknownTaskError", text, cause="unknown_task"))
-    return Outcome.release(again_after(claimed.releases), reason)
+    left = timedelta(seconds=min(grace, max(0.0, grace - (now - since))))
+    return Outcome.release_unknown(again_after(claimed.releases), left, reason)
 
 
 def again_after(releases: int) -> timedelta:
