@@ -6,8 +6,11 @@ mount of /tmp that the operator needs win, but for a /tmp that the TaskQueue mou
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from tidework.manifests import TaskQueue
-from tidework.manifests.worker_environment import worker_environment
+from tidework.manifests.worker_environment import APP_VERSION_VARIABLE, worker_environment
 from tidework_operator.cluster import Object
 from tidework_operator.naming import REDIS_SECRET_KEY, redis_secret, worker_labels, workers_name
 
@@ -32,7 +35,18 @@ def pod_template(queue: TaskQueue) -> Object:
     found: Object = {"labels": {**given.labels, **own}}
     if given.annotations:
         found["annotations"] = dict(given.annotations)
-    return {"metadata": found, "spec": _pod_spec(queue)}
+    template = {"metadata": found, "spec": _pod_spec(queue)}
+    _note_version(template)
+    return template
+
+
+def _note_version(template: Object) -> None:
+    """Whatever makes a rollout makes another version, unless the TaskQueue names its own."""
+    variables = template["spec"]["containers"][0]["env"]
+    if all(variable["name"] != APP_VERSION_VARIABLE for variable in variables):
+        text = json.dumps(template, sort_keys=True)
+        version = hashlib.sha256(text.encode()).hexdigest()[:12]
+        variables.append({"name": APP_VERSION_VARIABLE, "value": version})
 
 
 def termination_grace_s(queue: TaskQueue) -> int:
