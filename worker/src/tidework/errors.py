@@ -64,7 +64,14 @@ class ManifestError(ConfigurationError):
 
 
 class AppImportError(ConfigurationError):
-    """The application named by ``--app`` cannot be used."""
+    """The application named by ``--app`` cannot be used.
+
+    is_typo: there is nothing of that name, and something of a name like it
+    """
+
+    def __init__(self, text: str, *, is_typo: bool = False) -> None:
+        self.is_typo = is_typo
+        super().__init__(text)
 
 
 class ScheduleError(TideworkError):
@@ -103,7 +110,7 @@ class ParamsError(TideworkError):
 class UnknownTaskError(TideworkError):
     """No task of this name is registered in the application, whose tasks are ``known``."""
 
-    def __init__(self, task: str, known: tuple[str, ...] = ()) -> None:
+    def __init__(self, task: object, known: tuple[str, ...] = ()) -> None:
         self.task = task
         self.known = known
         names = sorted(known)

@@ -44,7 +44,8 @@ class ServerGuard:
         self._up_since = None
         if now < self._not_before:
             return timedelta(seconds=self._not_before - now)
-        wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(self._failures, 10))
+        growth: int = 2 ** min(self._failures, 10)
+        wait = min(LONGEST_WAIT, FIRST_WAIT * growth)
         self._failures += 1
         try:
             await self._server.start()
