@@ -14,6 +14,7 @@ from tidework.model.outcome import JobError, Outcome
 from tidework.model.unique import OnConflict, Unique, UniqueUntil
 
 TASKS = ("send", "fetch")
+ANNOUNCED = ((), TASKS[:1], TASKS)
 ERRORS = (
     JobError("ValueError", "no"),
     JobError("TypeError", "expected 3 values", trace='File "/app/a.py", line 3, in run'),
@@ -92,6 +93,10 @@ OUTCOMES = st.sampled_from(
         Outcome.complete(b"7"),
         *(Outcome.retry(ERRORS[0], timedelta(seconds=s)) for s in SECONDS),
         *(Outcome.release(timedelta(seconds=s)) for s in SECONDS[:2]),
+        *(
+            Outcome.release_unknown(timedelta(seconds=s), timedelta(seconds=15), "unknown task")
+            for s in SECONDS[:2]
+        ),
         *(Outcome.bury(error) for error in ERRORS),
         Outcome.loss(ERRORS[1]),
         Outcome.cancelled(),

@@ -41,6 +41,9 @@ def expected_of(state: QueueState) -> StoredQueue:
         errors=dict(Counter(_fingerprint(e) for e in state.in_state(JobState.DEAD))),
         uniques={key: job_id for key, (job_id, _) in uniques.items()},
         unique_ttls={key: ms for key, (_, ms) in uniques.items() if ms is not None},
+        tasks=dict(state.tasks),
+        unknown={e.id: e.available_ms for e in entries.values() if e.unknown_until_ms},
+        unknown_until={e.id: e.unknown_until_ms for e in entries.values() if e.unknown_until_ms},
         onces={key: " ".join(lease or ("done",)) for key, (lease, _) in state.onces.items()},
         once_ttls={key: ms for key, (_, ms) in state.onces.items()},
         replacing=_replacing(state),
@@ -122,6 +125,8 @@ def _fingerprint(entry: Entry) -> str:
 def _meta(state: QueueState) -> dict[str, str]:
     found = {"layout": str(LAYOUT), "least_layout": str(LAYOUT)}
     found["durability"] = state.durability.value
+    if state.announced:
+        found["announced"] = state.announced
     if state.pause is not None:
         found["paused"] = f"{to_ms(state.pause.since)} {state.pause.reason}"
     return found

@@ -53,6 +53,7 @@ READ_OUTS = frozenset(
         "crontasks",
         "cron_record",
         "checkpoints",
+        "tasks",
     ]
 )
 

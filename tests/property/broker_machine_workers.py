@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.property.broker_machine_acts import Player, act, pick
 from tests.property.broker_machine_draws import (
+    ANNOUNCED,
     ENDS,
     ERRORS,
     FEW,
@@ -158,6 +159,12 @@ class WorkerActs(Player):
         self.twins.ask("note_progress", notes)
         for i in which:
             self.twins.ask("checkpoints", pick(leases, i)[0])
+
+    @act(1, version=st.sampled_from(("v1", "v2")), tasks=st.sampled_from(ANNOUNCED))
+    def announce(self, version: str, tasks: tuple[str, ...]) -> None:
+        """A worker says which tasks it knows; some were unknown to others."""
+        self.twins.ask("announce", version, tasks)
+        self.twins.ask("tasks")
 
     @act(1, worker=WORKERS, undo=st.booleans())
     def cordon(self, worker: int, undo: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +14,8 @@ from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
+from tidework.model.lease import ExchangeRequest, Settlement
+from tidework.model.outcome import Outcome
 from tidework_operator.autoscaling.loop import Autoscaler
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.events import Events
@@ -119,6 +121,23 @@ class AutoscalingRig:
         await self.broker.enqueue(
             QUEUE, [Job(f"j{self.fleet.second}-{i}", "send", {}) for i in range(jobs)]
         )
+
+    async def put_unknown(self) -> None:
+        """A job of a task that a worker did not know: it was given back."""
+        await self.broker.enqueue(QUEUE, [Job("typo", "sned", {})])
+        reply = await self.broker.exchange(QUEUE, ExchangeRequest("earlier.1", 1, 1))
+        (held,) = reply.claimed
+        minute, hour = timedelta(minutes=1), timedelta(hours=1)
+        outcome = Outcome.release_unknown(minute, hour, "unknown task 'sned'")
+        settled = Settlement(held.id, held.token, outcome)
+        await self.broker.exchange(QUEUE, ExchangeRequest("earlier.1", 2, 0, (settled,)))
+
+    def have_version(self, version: str) -> None:
+        """The Deployment gets a template of that version of the application."""
+        deployment = self.fleet.deployment
+        env = [{"name": "TIDEWORK_APP_VERSION", "value": version}]
+        deployment["spec"]["template"] = {"spec": {"containers": [{"name": "worker", "env": env}]}}
+        self.cluster.put(Kind.DEPLOYMENT, deployment)
 
     async def play(self, seconds: int) -> None:
         for _ in range(seconds):

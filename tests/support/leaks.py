@@ -28,6 +28,7 @@ COUNTED = frozenset(
         "meta",
         "inbox",
         "intake",
+        "tasks",
         "tombstones",
         "counters",
         "services",
@@ -49,6 +50,7 @@ def find_faults(stored: StoredQueue) -> list[str]:
     return [
         *_in_one_place(stored),
         *_owned_by_jobs(stored),
+        *_unknown(stored),
         *_leases(stored),
         *_index(stored),
         *_unique_keys(stored),
@@ -97,6 +99,17 @@ def _owned_by_jobs(stored: StoredQueue) -> Iterator[str]:
         record = stored.record_of(job_id) if job_id in stored.jobs else None
         if record is None or record.state in ("succeeded", "cancelled"):
             yield f"progress of job {job_id}, which is {record or 'not there'}"
+
+
+def _unknown(stored: StoredQueue) -> Iterator[str]:
+    for job_id in stored.unknown.keys() | stored.unknown_until.keys():
+        record = stored.records.get(job_id)
+        if record is None or record.state != "waiting" or not record.releases:
+            yield f"job {job_id} waits for a worker that knows it, and is {record or 'not there'}"
+            continue
+        due, until = stored.unknown.get(job_id), stored.unknown_until.get(job_id)
+        if due != record.available or until is None or until < due:
+            yield f"job {job_id} is due at {record.available} or {due}, waits until {until}"
 
 
 def _leases(stored: StoredQueue) -> Iterator[str]:

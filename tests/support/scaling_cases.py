@@ -33,6 +33,8 @@ def load(
     due_soon: int = 0,
     service_time: dict[str, float] | None = None,
     paused: bool = False,
+    unknown: int = 0,
+    announced: str = "",
 ) -> QueueLoad:
     return QueueLoad(
         backlog=backlog,
@@ -45,6 +47,9 @@ def load(
         service_time=service_time or {},
         now_ms=0,
         paused=paused,
+        unknown=unknown,
+        unknown_task="sned" if unknown else "",
+        announced=announced,
     )
 
 
@@ -78,6 +83,7 @@ class Replay:
         busy: int = 0,
         draining: int = 0,
         prescale: int = 0,
+        version: str = "",
     ) -> Decision:
         decision = decide(
             ScalingInput(
@@ -90,6 +96,7 @@ class Replay:
                 max_replicas=self.high,
                 scaling=self.rules,
                 prescale=prescale,
+                app_version=version,
                 error="" if found is not None else "redis is away",
                 history=self.history,
             )

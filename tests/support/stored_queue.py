@@ -80,6 +80,9 @@ class StoredQueue:
     errors: Scores
     uniques: dict[str, str]
     unique_ttls: Scores
+    tasks: Scores
+    unknown: Scores
+    unknown_until: Scores
     onces: dict[str, str]
     once_ttls: Scores
     replacing: dict[str, str]
@@ -223,6 +226,9 @@ KINDS: dict[str, str] = {
             "errors",
             "unique_ttls",
             "once_ttls",
+            "tasks",
+            "unknown",
+            "unknown_until",
             "draining",
             "seen",
             "runs",

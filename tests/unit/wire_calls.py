@@ -64,6 +64,9 @@ ENDS = (
     Settlement("m5", "host.0a1b2c3d:1", Outcome.bury(ERROR)),
     Settlement("m6", "host.0a1b2c3d:1", Outcome.loss(JobError("WorkerLost", "it died"))),
     Settlement("m7", "host.0a1b2c3d:1", Outcome.cancelled("it ended by itself")),
+    Settlement(
+        "m8", "host.0a1b2c3d:1", Outcome.release_unknown(timedelta(seconds=1), MINUTE, "unknown")
+    ),
 )
 
 
@@ -154,6 +157,7 @@ CALLS: Mapping[str, Calls] = {
         ttl=timedelta(minutes=5),
         stacks=StacksAnswer(3, {"processes": []}),
     ),
+    "announce its tasks": lambda b: b.announce(QUEUE, "2026-01-05", ["report", "send"]),
     "leave": lambda b: b.leave(QUEUE, "host.0a1b2c3d"),
     "upkeep": lambda b: b.upkeep(QUEUE),
     "look at a job": lambda b: b.get_job(QUEUE, "m1"),

@@ -122,6 +122,7 @@ async def look(stage: Stage) -> None:
     assert (await broker.stats(queue)).states[JobState.DEAD] == 2
     assert (await broker.gather(queue, horizon=MINUTE)).in_flight == 1
     assert len(await broker.workers(queue)) == 1
+    assert await broker.tasks(queue) == ()
     await page_through(broker, queue)
     record = await broker.get_job(queue, "dead1")
     assert record is not None
@@ -173,6 +174,7 @@ async def produce(stage: Stage) -> None:
     assert await broker.ask_stacks(queue, "w") == 1
     assert await broker.stacks(queue, "w") is None
     assert len(await broker.workers(queue)) == 1
+    assert await broker.tasks(queue) == ()
     await stage.staff.leave(queue, "w")
     assert await broker.pause(queue, "a look")
     assert await broker.resume(queue)
@@ -199,10 +201,10 @@ async def work(stage: Stage) -> None:
     stage.put_document(bad)
     assert await broker.intake(queue, *sorted_out(good), more=1) == (bad,)
     await broker.intake(queue, *sorted_out(bad), full=True)
-    await stage.put("a", "b", "c", "d", "e", "f")
+    await stage.put("a", "b", "c", "d", "e", "f", "g")
     stage.client.delete(stage.key("inbox"))
-    claimed = (await stage.exchange(broker, 2, 6)).claimed
-    assert len(claimed) == 6
+    claimed = (await stage.exchange(broker, 2, 7)).claimed
+    assert len(claimed) == 7
     assert stage.client.lrange(stage.key("inbox"), 0, -1) == [b"!"]
     renewed = await broker.renew(queue, "w", [(run, "w:1"), ("gone", "w:1")])
     assert (renewed.lost, renewed.cancel) == (("gone",), (run,))
@@ -222,10 +224,12 @@ async def work(stage: Stage) -> None:
         Outcome.bury(ERROR),
         Outcome.loss(ERROR),
         Outcome.cancelled(),
+        Outcome.release_unknown(MINUTE, MINUTE, "unknown"),
     ]
     ends = [end(job.id, 2, how) for job, how in zip(claimed, outcomes, strict=True)]
     reply = await stage.exchange(broker, 3, 1, end(run, 1, Outcome.complete()), *ends)
     assert (reply.refused, len(reply.claimed)) == ((), 1)
+    assert await broker.announce(queue, "v1", ["t"]) == 1
     await broker.leave(queue, "w")
 
 
@@ -324,6 +328,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "once_end",
         "note_progress",
         "beat",
+        "announce",
         "leave",
     ),
     "scheduler": (
@@ -353,8 +358,8 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
 """A role -> the scripts that it calls."""
 
 PLAIN: Mapping[str, frozenset[str]] = {
-    "viewer": frozenset({"smembers", "hgetall"}),
-    "producer": frozenset(),
+    "viewer": frozenset({"smembers", "hgetall", "zrange"}),
+    "producer": frozenset({"zrange"}),
     "worker": frozenset({"blmove", "hget"}),
     "scheduler": frozenset({"smembers", "hgetall"}),
 }

@@ -16,7 +16,7 @@ from tidework.broker.keys import REGISTRY
 from tidework.broker.redis import RedisBroker
 from tidework.model.identity import QueueName
 
-MOVING_SCORES = frozenset({"leases", "seen", "draining"})
+MOVING_SCORES = frozenset({"leases", "seen", "draining", "tasks"})
 """Members count; when a lease expires or somebody was last seen does not."""
 MOVING = frozenset({"guard"})
 """Signs of life."""

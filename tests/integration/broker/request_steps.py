@@ -41,14 +41,34 @@ SETTLED = (
     settle("s4", "w", 1, Outcome.bury(ERROR)),
     settle("s5", "w", 1, Outcome.loss(ERROR)),
     settle("s6", "w", 1, Outcome.cancelled()),
+    settle("s7", "w", 1, Outcome.release_unknown(SECOND, MINUTE, "unknown")),
     settle("stranger", "w", 1),
 )
 
 
 async def claim_all(rig: Rig) -> None:
-    """Six jobs more, so that one can end in each way."""
-    await rig.put(*(job(f"s{i}") for i in range(1, 7)))
-    assert len((await rig.exchange("w", 1, 9)).claimed) == 8
+    """Seven jobs more, so that one can end in each way."""
+    await rig.put(*(job(f"s{i}") for i in range(1, 8)))
+    assert len((await rig.exchange("w", 1, 9)).claimed) == 9
+
+
+async def be_unknown(rig: Rig) -> None:
+    """A worker did not know the task of a job, and another one was known to it."""
+    assert [found.id for found in (await rig.exchange("w", 1, 1)).claimed] == ["ready1"]
+    unknown = Outcome.release_unknown(MINUTE, MINUTE, "unknown")
+    await rig.exchange("w", 2, 0, settle("ready1", "w", 1, unknown))
+    await rig.broker.announce(rig.queue, "v1", ["other"])
+
+
+async def announce_others(rig: Rig) -> None:
+    """It ran; a worker of the next version has come."""
+    assert "ready1" in [found.id for found in (await rig.exchange("w", 3, 2)).claimed]
+    await rig.end("w", 4, "ready1", of=3)
+    await announce_next(rig)
+
+
+async def announce_next(rig: Rig) -> None:
+    await rig.broker.announce(rig.queue, "v3", ["t", "third"])
 
 
 async def run_and_forget(rig: Rig) -> None:

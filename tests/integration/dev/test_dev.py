@@ -191,6 +191,23 @@ def test_an_unknown_task_waits_for_a_worker_that_knows_it(start: Start) -> None:
     assert record.losses == 0
 
 
+def test_an_unknown_task_starts_one_worker_and_one_more_when_the_code_has_changed(
+    folder: Path, start: Start
+) -> None:
+    dev = start()
+    client = client_of(dev)
+    job_id = put(client, "sedn")
+    down = dev.wait_for("scaled", after=0)
+    assert "1 job waits for a worker that knows its task 'sedn'" in down["reason"]
+    assert "unknown task 'sedn'; did you mean 'send'?" in dev.stderr
+    # Due again, and ready: that starts nobody.
+    dev.wait_until(lambda: client.get_sync(job_id, queue="emails").state is JobState.READY)
+    (folder / "shop.py").write_text(APP + "\n@app.task\ndef sedn() -> str:\n    return 'known'\n")
+    assert result_of(client, job_id) == "known"
+    assert len(dev.find("scaled", before=0)) == 2
+    assert client.get_sync(job_id, queue="emails").attempt == 1
+
+
 def test_an_app_that_does_not_import_is_told_and_comes_up_when_mended(
     folder: Path, start: Start
 ) -> None:

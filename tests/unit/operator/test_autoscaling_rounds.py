@@ -222,3 +222,23 @@ async def test_scaling_is_told_once_up_and_once_down() -> None:
         "replicas 0 -> 4"
     ]
     assert any(" -> 0: " in note for note in notes)
+
+
+async def test_a_job_of_an_unknown_task_starts_one_pod_for_each_version() -> None:
+    rig = AutoscalingRig(maxReplicas=3)
+    rig.have_version("v1")
+    await rig.broker.announce(QUEUE, "v1", ["send"])
+    await rig.put_unknown()
+    await rig.play(120)
+    assert rig.fleet.most == 0
+    assert "1 job waits for a worker that knows its task 'sned'" in rig.why
+
+    rig.have_version("v2")
+    await rig.play_until(lambda: rig.replicas == 1)
+    assert "a new version has a look" in rig.why
+    await rig.broker.announce(QUEUE, "v2", ["send"])
+    await rig.play_until(lambda: rig.replicas == 0)
+    # Another leader, who remembers nothing, knows that it was looked at.
+    rig.restart()
+    await rig.play(60)
+    assert (rig.replicas, rig.fleet.most) == (0, 1)

@@ -360,3 +360,14 @@ def test_from_outside_only_the_probes_can_be_reached_and_no_credentials_of_the_n
             {"ipBlock": {"cidr": "::/0", "except": ["fe80::/10"]}},
         ]
     }
+
+
+def test_whatever_makes_a_rollout_is_another_version_of_the_application() -> None:
+    name = "TIDEWORK_APP_VERSION"
+    before = variables(container())[name]
+    assert before == variables(container(maxReplicas=7))[name], "it makes no rollout"
+    for change in ({"image": "shop:2"}, {"slots": 3}, {"env": [{"name": "MODE", "value": "x"}]}):
+        assert variables(container(**change))[name] != before, change
+
+    own = container(env=[{"name": name, "value": "2026-01-05"}])
+    assert variables(own)[name] == "2026-01-05"

@@ -63,7 +63,25 @@ def test_an_unknown_task_waits_longer_each_time(releases: int, delay: int) -> No
     found = outcome(claimed(releases, task="missing"), grace=float("inf"))
 
     reason = "unknown task 'missing'; this application has: plain, quick"
-    assert found == Outcome.release(timedelta(seconds=delay), reason)
+    left = timedelta(seconds=60)
+    assert found == Outcome.release_unknown(timedelta(seconds=delay), left, reason)
+
+
+def test_an_unknown_task_is_due_again_when_its_grace_is_over_at_the_latest() -> None:
+    found = outcome(claimed(20, task="missing"), now=NOW + 45)
+
+    assert (found.delay, found.unknown_for) == (timedelta(seconds=15), timedelta(seconds=15))
+
+
+@pytest.mark.parametrize(("task", "meant"), [("plian", "plain"), ("Quick", "quick"), ("x", None)])
+def test_a_task_with_a_typo_is_told_with_the_name_that_was_meant(
+    task: str, meant: str | None
+) -> None:
+    reason = outcome(claimed(task=task)).cause
+
+    assert f"unknown task {task!r}" in reason
+    assert (f"did you mean {meant!r}?" in reason) is (meant is not None)
+    assert ("did you mean" in reason) is (meant is not None)
 
 
 def test_an_unknown_task_is_buried_after_its_grace_with_what_is_known() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
 from tests.unit.worker.children import FakeChild, PoolBench
 from tests.unit.worker.jobs import Source
-from tidework.model.outcome import OutcomeKind
+from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
 from tidework.worker.held import Mode
 from tidework.worker.modes import Modes
@@ -145,9 +146,10 @@ def test_waiting_jobs_are_looked_at_again() -> None:
     source.add("lost", task="turns", losses=1, mode=Mode.SHARED)
     specs = {name: TaskSpec(name, "q", timeout=None) for name in ("stays", "turns")}
 
-    readmit(source, specs, Modes(specs, {"turns"}, 3))
+    unknown = Outcome.release_unknown(timedelta(seconds=1), timedelta(seconds=60), "unknown")
+    readmit(source, specs, Modes(specs, {"turns"}, 3), lambda _: unknown)
 
-    assert {name: end.kind for name, end in source.settled.items()} == {"gone": OutcomeKind.RELEASE}
+    assert source.settled == {"gone": unknown}
     assert [job.id for job in source.lines[Mode.ALONE]] == ["stays"]
     assert [job.id for job in source.lines[Mode.SOLITARY]] == ["lost"]
     assert [job.id for job in source.lines[Mode.SHARED]] == ["turns"]

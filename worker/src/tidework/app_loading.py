@@ -11,6 +11,7 @@ from types import ModuleType
 
 from tidework.app import Tidework
 from tidework.errors import AppImportError
+from tidework.meant import did_you_mean, nearest
 from tidework.model.command import COMMANDS_SUFFIXES
 
 _OWN = f"{Path(__file__).parent}{os.sep}"
@@ -36,7 +37,9 @@ def load_app(target: str) -> Tidework:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise AppImportError(_import_fault(module_name, error)) from error
+        meant = _meant(module_name) if _is_missing(module_name, error) else ""
+        fault = _import_fault(module_name, error, meant)
+        raise AppImportError(fault, is_typo=bool(meant)) from error
     return _pick(module, attribute)
 
 
@@ -72,13 +75,33 @@ def _file_fault(target: str) -> str:
     return f"{fault}: {relative.strip('/').replace('/', '.')}{colon}{attribute}"
 
 
-def _import_fault(module_name: str, error: BaseException) -> str:
-    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    if missing and (module_name == error.name or module_name.startswith(f"{error.name}.")):  # type: ignore[attr-defined]
-        return (
-            f"app {module_name!r} was not found; start the program in the folder that holds it, "
-            "or put that folder on PYTHONPATH"
-        )
+def _is_missing(module_name: str, error: BaseException) -> bool:
+    """Is it the module itself that is not there, or a package around it?"""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return False
+    return module_name == error.name or module_name.startswith(f"{error.name}.")
+
+
+def _meant(module_name: str) -> str:
+    """``; did you mean ...?`` where something beside the missing part has a name like it."""
+    found: list[str] = []
+    place = Path.cwd()
+    for part in module_name.split("."):
+        names = [path.stem for path in place.glob("[!_.]*.py")]
+        names += [path.parent.name for path in place.glob("[!.]*/__init__.py")]
+        if part not in names:
+            meant = nearest(part, names)
+            rest = module_name.split(".")[len(found) + 1 :]
+            return f"; did you mean {'.'.join([*found, meant, *rest])!r}?" if meant else ""
+        found.append(part)
+        place /= part
+    return ""
+
+
+def _import_fault(module_name: str, error: BaseException, meant: str) -> str:
+    if _is_missing(module_name, error):
+        remedy = "start the program in the folder that holds it, or put that folder on PYTHONPATH"
+        return f"app {module_name!r} was not found{meant or ';'} {remedy}"
     frames = traceback.extract_tb(error.__traceback__)
     # The first is load_app. What refuses a wrong declaration lies in this package, or is called
     # by it; what is to be mended does not.
@@ -98,10 +121,11 @@ def _pick(module: ModuleType, attribute: str) -> Tidework:
         found = getattr(module, attribute, None)
         if isinstance(found, Tidework):
             return found
+        others = [name for name, value in vars(module).items() if isinstance(value, Tidework)]
         what = "is missing" if found is None else f"is a {type(found).__name__}"
         raise AppImportError(
-            f"{module.__name__}:{attribute} {what}; it has to be a Tidework app, "
-            'such as app = Tidework("shop")'
+            f"{module.__name__}:{attribute} {what}{did_you_mean(attribute, others) or ';'} it has "
+            'to be a Tidework app, such as app = Tidework("shop")'
         )
     apps = {id(value): value for value in vars(module).values() if isinstance(value, Tidework)}
     if len(apps) == 1:

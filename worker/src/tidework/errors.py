@@ -42,6 +42,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from tidework.meant import did_you_mean, listed
+
 
 class TideworkError(Exception):
     """Root of all errors of Tidework."""
@@ -64,7 +66,14 @@ class ManifestError(ConfigurationError):
 
 
 class AppImportError(ConfigurationError):
-    """The application named by ``--app`` cannot be used."""
+    """The application named by ``--app`` cannot be used.
+
+    is_typo: there is nothing of that name, and something of a name like it
+    """
+
+    def __init__(self, text: str, *, is_typo: bool = False) -> None:
+        self.is_typo = is_typo
+        super().__init__(text)
 
 
 class ScheduleError(TideworkError):
@@ -101,13 +110,16 @@ class ParamsError(TideworkError):
 
 
 class UnknownTaskError(TideworkError):
-    """No task of this name is registered in the application."""
+    """No task of this name is registered in the application, whose tasks are ``known``."""
 
-    def __init__(self, task: str, known: tuple[str, ...] = ()) -> None:
+    def __init__(self, task: object, known: tuple[str, ...] = ()) -> None:
         self.task = task
         self.known = known
-        has = ", ".join(sorted(known)) or "none"
-        super().__init__(f"unknown task {task!r}; this application has: {has}")
+        names = sorted(known)
+        meant = did_you_mean(task, names) if isinstance(task, str) else ""
+        super().__init__(
+            f"unknown task {task!r}{meant or ';'} this application has: {listed(names)}"
+        )
 
 
 class SoftTimeout(TideworkError):  # noqa: N818 - a moment has come, which is no fault

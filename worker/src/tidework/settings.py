@@ -133,6 +133,8 @@ class Settings(_Frozen):
 class WorkerSettings(Settings):
     """What a worker needs besides. Durations are seconds, memory is MiB.
 
+    app_version: as whoever scales the worker knows it, who has one look whether a new version
+    knows tasks that were unknown before
     slots, async_slots: jobs at once: any in a process of its own, and async ones on an event loop
     cancel_grace_seconds: in which a cancelled job has to end
     recycle_jobs, recycle_memory_mib: a child is replaced after so many jobs, or above so much
@@ -142,6 +144,7 @@ class WorkerSettings(Settings):
     """
 
     app: str = ""
+    app_version: str = ""
     queue: tuple[str, ...] = ("default",)
     slots: int = Field(default=1, ge=1, le=1000)
     async_slots: int = Field(default=0, ge=0, le=1000)

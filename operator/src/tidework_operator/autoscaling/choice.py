@@ -65,6 +65,7 @@ def choose(
             scaling=spec.scaling,
             error=error,
             history=history,
+            app_version=fleet.app_version,
         )
     )
 

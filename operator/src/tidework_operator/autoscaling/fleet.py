@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
 
+from tidework.manifests.worker_environment import APP_VERSION_VARIABLE
 from tidework.model.backlog import Cordon, Presence
 from tidework.scaling import ReplicaStates
 from tidework_operator.cluster import Object
@@ -64,11 +65,13 @@ class Fleet:
     replicas: that the Deployment asks for
     rolling:  a change of the Deployment is still under way
     pods:     all that are not ended
+    app_version: of the application, as new pods are told; '' = nobody knows
     """
 
     replicas: int
     rolling: bool
     pods: tuple[WorkerPod, ...]
+    app_version: str = ""
 
     @property
     def active(self) -> tuple[WorkerPod, ...]:
@@ -109,7 +112,19 @@ def read_fleet(
         pods=tuple(
             _read_pod(pod, latest, held, unwanted, now) for pod in pods if not _has_ended(pod)
         ),
+        app_version=_app_version_of(deployment),
     )
+
+
+def _app_version_of(deployment: Object) -> str:
+    """What pods of the Deployment are told to be the version of their application; '' if nothing
+    is, or something that cannot be known from here."""
+    template = deployment["spec"].get("template", {}).get("spec", {})
+    for container in template.get("containers") or ():
+        for variable in container.get("env") or ():
+            if variable["name"] == APP_VERSION_VARIABLE:
+                return str(variable.get("value") or "")
+    return ""
 
 
 def is_rolling(deployment: Object) -> bool:

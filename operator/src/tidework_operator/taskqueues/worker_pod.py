@@ -9,8 +9,11 @@ is told by the kubelet. As a file it is renewed with the Secret, so that a worke
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from tidework.manifests import TaskQueue
-from tidework.manifests.worker_environment import worker_environment
+from tidework.manifests.worker_environment import APP_VERSION_VARIABLE, worker_environment
 from tidework_operator.cluster import Object
 from tidework_operator.naming import (
     PROBE_PORT,
@@ -43,7 +46,18 @@ def pod_template(queue: TaskQueue) -> Object:
     found: Object = {"labels": {**given.labels, **own}}
     if given.annotations:
         found["annotations"] = dict(given.annotations)
-    return {"metadata": found, "spec": _pod_spec(queue)}
+    template = {"metadata": found, "spec": _pod_spec(queue)}
+    _note_version(template)
+    return template
+
+
+def _note_version(template: Object) -> None:
+    """Whatever makes a rollout makes another version, unless the TaskQueue names its own."""
+    variables = template["spec"]["containers"][0]["env"]
+    if all(variable["name"] != APP_VERSION_VARIABLE for variable in variables):
+        text = json.dumps(template, sort_keys=True)
+        version = hashlib.sha256(text.encode()).hexdigest()[:12]
+        variables.append({"name": APP_VERSION_VARIABLE, "value": version})
 
 
 def termination_grace_s(queue: TaskQueue) -> int:

@@ -42,6 +42,9 @@ from tidework.model.progress import Key, ProgressNote
 __all__ = ["MARKER", "AcceptedDocument", "Broker", "Producer", "RejectedDocument"]
 """The documents of an inbox are described in documents.py; who uses a broker finds them here."""
 
+KEEP_TASKS = timedelta(days=1)
+"""A task that was not announced for so long is forgotten when another worker announces its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReply:
@@ -208,6 +211,9 @@ class Producer(Protocol):
     async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
         """The last answer of a worker; it is kept for a minute."""
 
+    async def tasks(self, queue: QueueName) -> tuple[str, ...]:
+        """Tasks that workers of the queue have announced, sorted; kept for KEEP_TASKS at least."""
+
     async def stats(self, queue: QueueName) -> QueueStats:
         """Lengths and counters."""
 
@@ -292,6 +298,14 @@ class Broker(Producer, Protocol):
 
         stacks: its answer to a request for them.
         Returns the number of the request that waits for an answer, 0 if there is none.
+        """
+
+    async def announce(self, queue: QueueName, version: str, tasks: Sequence[str]) -> int:
+        """A worker says which tasks its application has, and of which version it is.
+
+        Jobs that were given back for want of a worker that knows their task (``Outcome.
+        release_unknown``) are ready again if it does; their number. Not one step if there are
+        many of them.
         """
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:

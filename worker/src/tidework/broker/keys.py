@@ -4,7 +4,8 @@ All keys of a queue share the hash tag ``{namespace/queue}``, hence one slot of 
 number in the prefix is the layout version.
 
     part        type   content
-    meta        hash   layout version, least layout that a client has to serve, durability, pause
+    meta        hash   layout version, least layout that a client has to serve, durability, pause,
+                       version of the application that a worker announced last
     inbox       list   JSON documents from any program; taken from the right
     intake      list   documents taken from the inbox, not yet validated
     jobs        hash   job id -> task, zero byte, envelope (opaque bytes)
@@ -21,6 +22,9 @@ number in the prefix is the layout version.
     index       zset   ended jobs by task and by error (scripts/fragments/index.lua), score 0
     errors      zset   fingerprint of an error, by its number of dead letters
     uniques     hash   unique key -> job that holds it;  unique_ttls: zset of those held for a time
+    tasks       zset   task that a worker has announced, by when (ms)
+    unknown     zset   job that was given back since its worker did not know its task, by due ms;
+                       unknown_until: zset of the same by when it waits for one that does no longer
     onces       hash   key of a block that is to be done once -> done, or the lease of who is at it;
                        once_ttls: zset of the same by ms (scripts/fragments/once.lua)
     replacing   hash   links between a job told to stop and the one that replaces it
@@ -68,6 +72,9 @@ QUEUE_PARTS = (
     "errors",
     "uniques",
     "unique_ttls",
+    "tasks",
+    "unknown",
+    "unknown_until",
     "onces",
     "once_ttls",
     "replacing",

@@ -25,6 +25,7 @@ class Entry:
     held: until the run that it replaces has ended, the CronTask's or ``replaces``
     raw:  a document that did not validate
     progress: see progress_text.py
+    unknown_until_ms: how long it waits for a worker that knows its task; 0 = it does not
     """
 
     id: str
@@ -49,6 +50,7 @@ class Entry:
     token: str = ""
     detail: bytes = b""
     progress: bytes = b""
+    unknown_until_ms: int = 0
     history: list[str] = field(default_factory=list)
 
     def note_end(self, letter: str, ended_ms: int, cause: str) -> None:

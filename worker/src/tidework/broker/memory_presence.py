@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from tidework.broker.broker import CordonAnswer, UncordonAnswer
+from tidework.broker.broker import KEEP_TASKS, CordonAnswer, UncordonAnswer
 from tidework.broker.memory_calls import MemoryCalls
 from tidework.clock import from_ms
 from tidework.model.backlog import Cordon, Presence, StacksAnswer
@@ -34,6 +35,25 @@ class MemoryPresence(MemoryCalls):
             asked = state.stack_requests.note_beat(name, stacks, state.now)
         state.forget_absent(ttl)
         return asked
+
+    async def announce(self, queue: QueueName, version: str, tasks: Sequence[str]) -> int:
+        state = self._open(queue)
+        state.announced = version
+        oldest = state.now - KEEP_TASKS // timedelta(milliseconds=1)
+        kept = {task: at for task, at in state.tasks.items() if at > oldest}
+        state.tasks = kept | dict.fromkeys(tasks, state.now)
+        known = set(tasks)
+        meant = [e for e in state.entries.values() if e.unknown_until_ms and e.task in known]
+        for entry in meant:
+            entry.unknown_until_ms = 0
+            if entry.state is JobState.SCHEDULED:
+                entry.state, entry.available_ms = JobState.READY, state.now
+        state.wake()
+        await self._announce()
+        return len(meant)
+
+    async def tasks(self, queue: QueueName) -> tuple[str, ...]:
+        return tuple(sorted(self._open(queue).tasks))
 
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         state = self._open(queue)

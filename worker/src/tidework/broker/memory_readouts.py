@@ -88,23 +88,31 @@ class MemoryReadouts(MemoryCalls):
 
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         state = self._open(queue)
+        now, until = state.now, state.now + horizon // timedelta(milliseconds=1)
         scheduled = [e for e in state.in_state(JobState.SCHEDULED) if not e.held]
-        due = [e for e in scheduled if e.available_ms <= state.now]
-        until = state.now + horizon // timedelta(milliseconds=1)
-        soon = [e for e in scheduled if state.now < e.available_ms <= until]
-        waiting = [e.available_ms for e in scheduled]
+        waiting = [*scheduled, *state.in_state(JobState.READY)]
+        # When a job asks for a worker: of an unknown task not before its wait is over.
+        asks = [
+            e.unknown_until_ms or (e.available_ms if e.state is JobState.SCHEDULED else now)
+            for e in waiting
+        ]
+        unknown = [e for e in waiting if e.unknown_until_ms > now]
+        longest = max(unknown, key=lambda e: (e.unknown_until_ms, e.id), default=None)
         busy = Counter(e.worker for e in state.in_state(JobState.RUNNING))
         return QueueLoad(
-            backlog=state.documents() + len(state.in_state(JobState.READY)) + len(due),
-            due_soon=len(soon),
+            backlog=state.documents() + sum(at <= now for at in asks),
+            due_soon=sum(now < at <= until for at in asks),
             in_flight=sum(busy.values()),
             busy_workers=dict(busy),
             oldest_age=state.oldest_age(),
-            next_due=min(waiting, default=None),
+            next_due=min((e.available_ms for e in scheduled), default=None),
             enqueued=state.counters["enqueued"],
             service_time=dict(state.service_time),
-            now_ms=state.now,
+            now_ms=now,
             paused=state.pause is not None,
+            unknown=len(unknown),
+            unknown_task="" if longest is None else longest.task,
+            announced=state.announced,
         )
 
     async def crontasks(self, queue: QueueName) -> Mapping[str, Any]:

@@ -110,6 +110,7 @@ class QueueState(QueueStore):
             if entry.unique is not None and entry.unique.until is UniqueUntil.START:
                 self.uniques.free(entry.id, entry.unique.key)
             entry.state = JobState.RUNNING
+            entry.unknown_until_ms = 0
             entry.attempt += 1
             entry.deliveries += 1
             entry.token = token
@@ -151,6 +152,9 @@ class QueueState(QueueStore):
             self._wait_again(entry, self.now + delay_ms)
         elif kind is OutcomeKind.RELEASE:
             self._release(entry, delay_ms)
+            if found.outcome.unknown_for is not None:
+                until = self.now + found.outcome.unknown_for // _MS
+                entry.unknown_until_ms = max(entry.available_ms, until)
         else:
             self._lose(entry, detail, waited_ms=0)
         return True
@@ -188,6 +192,7 @@ class QueueState(QueueStore):
         entry.changed_ms = self.now
         entry.token = ""
         entry.held = False
+        entry.unknown_until_ms = 0
         entry.detail = detail
         if state is not JobState.DEAD:
             entry.progress = b""

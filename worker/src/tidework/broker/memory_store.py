@@ -44,6 +44,8 @@ class QueueStore:
         self.presence: dict[str, Presence | None] = {}  # None: it has left
         self.seen: dict[str, int] = {}
         self.service_time: dict[str, float] = {}
+        self.tasks: dict[str, int] = {}  # announced, by when (ms)
+        self.announced = ""
         self.tombstones: dict[str, int] = {}
         self.cordons = Cordons()
         self.stack_requests = StackRequests()

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from tidework.broker.broker import (
+    KEEP_TASKS,
     AcceptedDocument,
     CancelAnswer,
     CordonAnswer,
@@ -50,12 +51,16 @@ from tidework.model.outcome import JobError, OutcomeKind
 
 BATCH = 100
 """How many jobs one script promotes, reaps or prunes at most."""
+ANNOUNCE_BATCH = 500
+"""How many jobs of unknown tasks one script looks at."""
 
 _MS = timedelta(milliseconds=1)
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
 _DEADLY = frozenset({OutcomeKind.BURY, OutcomeKind.LOSS})
 _IN_WORDS = frozenset({OutcomeKind.RELEASE, OutcomeKind.CANCELLED})
 """Their detail is the cause, which goes into the history."""
+_UNKNOWN = "u"
+"""A release whose detail is how long it may wait for a worker that knows its task, ms."""
 
 
 def connect(url: str, limits: QueueLimits | LimitsOf | None = None) -> RedisBroker:
@@ -253,6 +258,24 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
         )
         return int(asked)
 
+    async def announce(self, queue: QueueName, version: str, tasks: Sequence[str]) -> int:
+        passed = recalled = 0
+        more = True
+        while more:
+            looked_at, taken = await self._run(
+                "announce",
+                queue,
+                tasks,
+                version=version,
+                **{"from": passed},
+                batch=ANNOUNCE_BATCH,
+                keep_ms=KEEP_TASKS // _MS,
+            )
+            passed += looked_at - taken
+            recalled += taken
+            more = looked_at == ANNOUNCE_BATCH
+        return recalled
+
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         await self._run("leave", queue, incarnation=incarnation)
 
@@ -319,6 +342,8 @@ def _sorted_by_end(
         if kind in _DEADLY:
             extra = JobError.decode(outcome.detail).fingerprint
         others.add(found.id)  # of two ends of one job the first one counts
-        detail = b"" if kind in _IN_WORDS else outcome.detail
-        settled += (found.id, found.token, kind.value, extra, detail, outcome.cause)
+        letter, detail = kind.value, b"" if kind in _IN_WORDS else outcome.detail
+        if outcome.unknown_for is not None:
+            letter, detail = _UNKNOWN, b"%d" % (outcome.unknown_for // _MS)
+        settled += (found.id, found.token, letter, extra, detail, outcome.cause)
     return succeeded, settled

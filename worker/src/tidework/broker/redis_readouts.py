@@ -96,6 +96,10 @@ class RedisReadouts(RedisCalls):
             presences = read_workers(found)
         return tuple(sorted(presences, key=lambda presence: presence.incarnation))
 
+    async def tasks(self, queue: QueueName) -> tuple[str, ...]:
+        found = await self.transport.command("ZRANGE", queue_key(queue, "tasks"), 0, -1)
+        return tuple(sorted(raw.decode(errors="replace") for raw in found))
+
     async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
         found = await self.transport.command("HGET", queue_key(queue, "stacks"), incarnation)
         with reading(f"the stacks of worker {incarnation}", queue):

@@ -164,7 +164,8 @@ def read_stats(reply: Sequence[Any]) -> QueueStats:
 
 def read_load(reply: Sequence[Any]) -> QueueLoad:
     """See gather.lua."""
-    now, backlog, soon, in_flight, age, due, enqueued, holders, services, paused = reply
+    now, backlog, soon, in_flight, age, due, enqueued, holders, services, paused = reply[:10]
+    unknown, task, version = reply[10:]
     return QueueLoad(
         backlog=backlog,
         due_soon=soon,
@@ -181,6 +182,9 @@ def read_load(reply: Sequence[Any]) -> QueueLoad:
         },
         now_ms=now,
         paused=bool(paused),
+        unknown=unknown,
+        unknown_task=task.decode(errors="replace"),
+        announced=version.decode(errors="replace"),
     )
 
 

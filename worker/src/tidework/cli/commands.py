@@ -167,7 +167,9 @@ def scheduler(files: tuple[Path, ...], **given: Any) -> None:
     help="Keep the embedded server's data here.  [default: a temporary folder]",
 )
 @click.option(
-    "--redis-port", type=int, default=0, help="Of the embedded server.  [default: any free]"
+    "--redis-port",
+    type=click.IntRange(1, 65535),
+    help="Port of the embedded server, one that is free.  [default: any free]",
 )
 @click.option("--redis-url", help="Use this server instead of the embedded one.")
 @namespace_option
@@ -175,7 +177,7 @@ def scheduler(files: tuple[Path, ...], **given: Any) -> None:
 def dev(
     files: tuple[Path, ...],
     data_dir: Path | None,
-    redis_port: int,
+    redis_port: int | None,
     redis_url: str | None,
     **given: Any,
 ) -> None:
@@ -184,6 +186,13 @@ def dev(
     FILES are YAML files, or folders of them, with TaskQueue and CronTask documents as a cluster
     takes them. Edits are taken up while it runs. Ctrl-C drains and ends it.
     """
+    if redis_url:
+        for flag, found in (("--redis-port", redis_port), ("--data-dir", data_dir)):
+            if found is not None:
+                raise click.UsageError(
+                    f"{flag} belongs to the embedded server, and --redis-url names another one "
+                    "to use in its place: leave one of the two out"
+                )
     from tidework.dev.console import Console
     from tidework.dev.system import DevOptions, DevSystem
     from tidework.logs import configure_logs
@@ -197,7 +206,7 @@ def dev(
         namespace=settings.namespace,
         redis_url=redis_url or "",
         data_dir=data_dir,
-        redis_port=redis_port,
+        redis_port=redis_port or 0,
         log_format=log_format,
         log_level=settings.log_level,
     )

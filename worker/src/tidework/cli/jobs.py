@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tidework.broker.broker import CancelAnswer
+from tidework.cli.enqueueing import task_of, warning_of
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
 from tidework.cli.tables import in_short
 from tidework.errors import ConfigurationError, EnvelopeError
@@ -48,9 +49,20 @@ def _delay(_ctx: click.Context, _param: click.Parameter, value: float | None) ->
 @click.command()
 @click.argument("task")
 @click.argument("params", default="{}")
-@queue_option
+@click.option(
+    "-q", "--queue", help="Queue of the job.  [default: that of --app's task, or default]"
+)
+@click.option(
+    "--app",
+    help="module, module:app or a commands file with the task: names and parameters are checked, "
+    "and the job gets the queue and the bounds that the task is declared with.",
+)
 @click.option("--delay", type=float, callback=_delay, help="Seconds until it may run.")
-@click.option("--priority", type=click.IntRange(0, 9), default=DEFAULT_PRIORITY, show_default=True)
+@click.option(
+    "--priority",
+    type=click.IntRange(0, 9),
+    help=f"0 is first.  [default: that of --app's task, or {DEFAULT_PRIORITY}]",
+)
 @click.option("--id", "job_id", help="Own id: the same id enqueues once.")
 @click.option("--unique", help="Key that at most one unfinished job of the queue holds.")
 @click.option(
@@ -66,16 +78,18 @@ def enqueue(
     *,
     task: str,
     params: str,
-    queue: str,
+    queue: str | None,
     redis_url: str | None,
     namespace: str | None,
     **options: Any,
 ) -> None:
     """Enqueue TASK with PARAMS, a JSON object of named parameters; print the job's id.
 
-    The parameters are checked by the worker: the command line does not know the application.
+    Without --app the parameters are checked by the worker, and a task that no worker of the queue
+    has announced is warned of on standard error.
     """
     now = time.time()
+    priority = options["priority"]
     delay, unique, on_conflict = options["delay"], options["unique"], options["on_conflict"]
     try:
         given = decode_json(params.encode())
@@ -86,7 +100,7 @@ def enqueue(
             id=options["job_id"] or new_job_id(),
             task=task,
             params=given,
-            priority=options["priority"],
+            priority=DEFAULT_PRIORITY if priority is None else priority,
             created_at=round(now, 3),
             unique=Unique(unique, on_conflict=OnConflict(on_conflict)) if unique else None,
             delay=delay,
@@ -95,9 +109,20 @@ def enqueue(
     except EnvelopeError as error:
         given_as = _GIVEN_AS.get(error.field.partition(".")[0], error.field)
         raise click.BadParameter(error.reason, param_hint=given_as or "PARAMS") from error
+    if options["app"]:
+        spec = task_of(options["app"], task, given).spec
+        queue = queue or spec.queue
+        job = job._replace(
+            priority=spec.priority if priority is None else priority,
+            max_attempts=spec.retry.max_attempts,
+            timeout=None if spec.timeout is None else spec.timeout.total_seconds(),
+        )
+    queue = queue or "default"
     client = client_of(redis_url, namespace)
     (found,) = client.enqueue_sync(queue, [job])
     click.echo(found.id)
+    if found.inserted and (warning := warning_of(client.settings, queue, task)):
+        click.echo(f"warning: {warning}", err=True)
     if found.id != job.id:
         click.echo(f"this job holds the key {unique!r}: nothing was enqueued", err=True)
     elif not found.inserted:

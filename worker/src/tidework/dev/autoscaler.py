@@ -105,6 +105,7 @@ class Autoscaler:
                 max_replicas=spec.max_replicas,
                 scaling=spec.scaling,
                 error=error,
+                app_version=workers.app_version,
                 history=scaled.history,
             )
         )

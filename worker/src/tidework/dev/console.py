@@ -84,6 +84,9 @@ _WORDING: dict[str, Callable[[Event], str]] = {
     "reloaded": lambda found: f"reload {found['what']}",
     "refused": lambda found: f"error  {found['error']}",
     "server_restarted": lambda found: f"redis  ended ({found['cause']}) and was started again",
+    "server_down": lambda found: (
+        f"redis  is down: {found['error']}; the next start is in {found['wait']:g} s"
+    ),
     "draining": lambda found: (
         f"stop   {found['reason']}: {_plural(found['workers'], 'worker')} "
         "finish what they run (again to hand back at once)"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidework.manifests import CLUSTER_FIELDS, TaskQueue
-from tidework.manifests.worker_environment import worker_environment
+from tidework.manifests.worker_environment import APP_VERSION_VARIABLE, worker_environment
 from tidework.scaling.decision import ReplicaStates
 
 FIRST_WAIT_S = 0.5
@@ -74,6 +74,11 @@ class LocalWorkers:
         for worker in self._serving():
             if worker.generation != self._generation:
                 self._drain(worker)
+
+    @property
+    def app_version(self) -> str:
+        """Of the application that workers are started with; another one after each change."""
+        return f"{os.getpid()}.{self._generation}"
 
     @property
     def replicas(self) -> int:
@@ -180,7 +185,11 @@ class LocalWorkers:
         return True
 
     def _environment(self, name: str) -> dict[str, str]:
-        own = {"TIDEWORK_PARENT_PID": str(os.getpid()), "TIDEWORK_WORKER_NAME": name}
+        own = {
+            "TIDEWORK_PARENT_PID": str(os.getpid()),
+            "TIDEWORK_WORKER_NAME": name,
+            APP_VERSION_VARIABLE: self.app_version,
+        }
         given = self._queue.plain_env
         return {**os.environ, **self._common, **given, **worker_environment(self._queue), **own}
 

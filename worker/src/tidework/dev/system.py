@@ -25,8 +25,9 @@ from tidework.dev.autoscaler import Autoscaler, ScaledQueue
 from tidework.dev.console import Console
 from tidework.dev.local_workers import LocalWorkers
 from tidework.dev.reload import Change, Snapshot, snapshot_of, watch
+from tidework.dev.server_guard import ServerGuard
 from tidework.dev.valkey import EmbeddedValkey
-from tidework.errors import BrokerError, ConfigurationError, TideworkError
+from tidework.errors import BrokerError, TideworkError
 from tidework.loop import Loop
 from tidework.maintenance.upkeep import Upkeep
 from tidework.manifests import ManifestErrors, Manifests, read_manifests
@@ -102,7 +103,7 @@ class DevSystem:
         autoscaler = Autoscaler(broker, terms, clock, self._console, self._queues)
         try:
             await self._apply(manifests, broker, service, url)
-            self._tell_started(manifests, url)
+            self._tell_started(manifests, url if server is None else server.told_url)
             trouble = (BrokerError,)
             loops = [
                 Loop("autoscaler", autoscaler.tick, tolerates=trouble),
@@ -113,12 +114,15 @@ class DevSystem:
                 tasks.append(group.create_task(service.run(), name="scheduler"))
                 reloading = self._reload(broker, service, url)
                 tasks.append(group.create_task(reloading, name="reload"))
-                guard = Loop("server", lambda: self._guard(server), tolerates=(ConfigurationError,))
-                group.create_task(guard.run(), name="server")
+                guards = [] if server is None else [ServerGuard(server, self._console)]
+                guarding = [Loop("server", guard.tick) for guard in guards]
+                for guard in guarding:
+                    group.create_task(guard.run(), name="server")
                 await self._stopping.wait()
                 await self._end_loops(tasks, loops, service)
                 await self._drain()
-                guard.stop()
+                for guard in guarding:
+                    guard.stop()
         finally:
             for scaled in self._queues.values():
                 scaled.workers.kill_all()
@@ -257,11 +261,3 @@ class DevSystem:
             for s in alive
         ]
         return max(graces, default=0) + _EXIT_WAIT.total_seconds()
-
-    async def _guard(self, server: EmbeddedValkey | None) -> timedelta:
-        """Start the embedded server again if it ended without being told to."""
-        cause = None if server is None else server.exit_cause()
-        if server is not None and cause is not None:
-            await server.start()
-            self._console.tell("server_restarted", cause=cause)
-        return timedelta(seconds=0.2)

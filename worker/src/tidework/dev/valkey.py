@@ -1,5 +1,9 @@
 """The embedded server: a real Valkey with append-only file, in a folder of its own.
 
+It is known by a user that no other server has: everything of this process tree goes to it by that
+name, so that somebody else's server on the same port, now or after a restart, refuses all of it.
+Programs of the user need no name: `told_url`.
+
 The hold on the folder (flock) is inherited by the server, so that it lasts for as long as anybody
 may write there: a second `tidework dev` on the same folder waits for a server that is just ending,
 and is refused while one runs.
@@ -10,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -21,20 +25,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from tidework.broker.redis import RedisBroker, connect
+from tidework.dev.port import HOST, check_port, free_port
 from tidework.dev.tether import command
 from tidework.errors import BrokerError, ConfigurationError
 
 _HOLD_WAIT = timedelta(seconds=10)
 _START_WAIT = timedelta(seconds=60)
 _STOP_WAIT = timedelta(seconds=20)
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def server_binary() -> Path:
@@ -67,13 +64,20 @@ class EmbeddedValkey:
         self._temporary = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="tidework-dev-"))
         self.port = port or free_port()
+        self._user = f"dev-{secrets.token_hex(8)}"
+        self._password = secrets.token_hex(16)
         self._held: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Of the running server."""
-        return f"redis://127.0.0.1:{self.port}/0"
+        """Of this server and no other that may listen on its port."""
+        return f"redis://{self._user}:{self._password}@{HOST}:{self.port}/0"
+
+    @property
+    def told_url(self) -> str:
+        """For the user's own programs."""
+        return f"redis://{HOST}:{self.port}/0"
 
     @property
     def pid(self) -> int | None:
@@ -88,15 +92,19 @@ class EmbeddedValkey:
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     async def start(self) -> None:
-        """Start and wait until it serves. Raises ConfigurationError if it does not come up."""
+        """Start and wait until it serves.
+
+        Raises ConfigurationError if it does not come up, or if its port is not free.
+        """
         await self._hold_folder()
+        await check_port(self.port)
         self._spawn()
         await self._wait_until_up()
 
     def _spawn(self) -> None:
         options = {
             "port": str(self.port),
-            "bind": "127.0.0.1",
+            "bind": HOST,
             "dir": str(self.folder),
             "appendonly": "yes",
             "appendfsync": "everysec",
@@ -104,6 +112,7 @@ class EmbeddedValkey:
             "maxmemory-policy": "noeviction",
         }
         arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+        arguments += ["--user", self._user, "on", f">{self._password}", "~*", "&*", "+@all"]
         assert self._held is not None
         with (self.folder / "server.log").open("ab") as log:
             # A session of its own: Ctrl-C on the terminal is ours to handle, not the server's.

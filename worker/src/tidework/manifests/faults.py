@@ -6,7 +6,6 @@ the document (JSON values, camelCase names), with the nearest known name for a m
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from tidework.errors import ConfigurationError, ManifestError
 from tidework.manifests.part import PART_FAULTS
+from tidework.meant import nearest
 
 FieldPath = tuple[str | int, ...]
 
@@ -61,15 +61,8 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
 def suggestion(found: str, known: Iterable[str]) -> str:
     """What was meant, or else what there is."""
     names = tuple(known)
-    folded = {_fold(name): name for name in names}
-    close = difflib.get_close_matches(_fold(found), folded, n=1, cutoff=0.7)
-    if close:
-        return f"did you mean {folded[close[0]]}?"
-    return f"known here: {', '.join(names)}"
-
-
-def _fold(name: str) -> str:
-    return name.replace("_", "").replace("-", "").casefold()
+    meant = nearest(found, names)
+    return f"known here: {', '.join(names)}" if meant is None else f"did you mean {meant}?"
 
 
 def _faults_in(details: ErrorDetails, model: type[BaseModel]) -> list[Fault]:

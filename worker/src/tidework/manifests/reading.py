@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidework.errors import ConfigurationError, ManifestError
@@ -28,12 +28,20 @@ class Manifests:
     """What was read, in the order of the documents.
 
     files: each file read, once; folders: queue -> the folder of its document's file, absolute
+    sources: where each document stands, by kind, namespace and name
     """
 
     queues: tuple[TaskQueue, ...]
     crontasks: tuple[CronTask, ...]
     files: tuple[Path, ...]
     folders: Mapping[QueueName, Path]
+    sources: Mapping[tuple[str, str, str], tuple[Path, YamlDocument]] = field(default_factory=dict)
+
+    def error(self, document: TaskQueue | CronTask, reason: str, *path: str) -> ManifestError:
+        """What is wrong with a field of a document, with the place where it stands."""
+        file, source = self.sources[_key_of(document)]
+        fault = Fault(path, reason)
+        return ManifestError(reason, file=str(file), line=source.line_of(path), field=fault.field)
 
     @property
     def commands_files(self) -> tuple[Path, ...]:
@@ -43,6 +51,10 @@ class Manifests:
             for queue in self.queues
             if queue.spec.app.endswith(COMMANDS_SUFFIXES)
         )
+
+
+def _key_of(document: TaskQueue | CronTask) -> tuple[str, str, str]:
+    return document.kind, document.metadata.namespace, document.metadata.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,11 @@ def read_manifests(paths: Sequence[Path], *, namespace: str = "default") -> Mani
             document.parsed.queue_name: document.file.resolve().parent
             for document in placed
             if isinstance(document.parsed, TaskQueue)
+        },
+        sources={
+            _key_of(document.parsed): (document.file, document.source)
+            for document in placed
+            if document.parsed is not None
         },
     )
 

@@ -10,6 +10,10 @@ import json
 
 from tidework.manifests.taskqueue import TaskQueue
 
+APP_VERSION_VARIABLE = "TIDEWORK_APP_VERSION"
+"""By which a worker says with which version of the application it was started. Whoever starts it
+knows that."""
+
 
 def worker_environment(queue: TaskQueue) -> dict[str, str]:
     """TIDEWORK_* variables of WorkerSettings, by name."""

@@ -28,6 +28,9 @@ class QueueLoad:
     enqueued:     counter of jobs ever enqueued (the arrival rate is its slope)
     service_time: task -> moving average of its seconds
     paused:       nothing is claimed until somebody resumes the queue
+    unknown:      jobs whose task no worker knew, until their wait for one that does is over: in
+                  neither ``backlog`` nor ``due_soon``; ``unknown_task``: the task of one of them
+    announced:    version of the application that a worker announced last, '' without one
     """
 
     backlog: int
@@ -40,6 +43,9 @@ class QueueLoad:
     service_time: Mapping[str, float]
     now_ms: int
     paused: bool = False
+    unknown: int = 0
+    unknown_task: str = ""
+    announced: str = ""
 
 
 @dataclass(frozen=True, slots=True)

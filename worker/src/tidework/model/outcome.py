@@ -108,11 +108,16 @@ def _shorten(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one attempt. ``delay`` counts for retry and release."""
+    """The end of one attempt. ``delay`` counts for retry and release.
+
+    unknown_for: of a release because no such task is known here: how long the job may wait for a
+                 worker that knows it
+    """
 
     kind: OutcomeKind
     detail: bytes = b""
     delay: timedelta = timedelta(0)
+    unknown_for: timedelta | None = None
 
     @classmethod
     def complete(cls, result: bytes = b"") -> Outcome:
@@ -128,6 +133,12 @@ class Outcome:
     def release(cls, delay: timedelta = timedelta(0), reason: str = "") -> Outcome:
         """Given back uncounted."""
         return cls(OutcomeKind.RELEASE, _utf8(reason), delay)
+
+    @classmethod
+    def release_unknown(cls, delay: timedelta, unknown_for: timedelta, reason: str) -> Outcome:
+        """Given back uncounted, for a worker that knows the task; due before the wait is over."""
+        kind = OutcomeKind.RELEASE
+        return cls(kind, _utf8(reason), min(delay, unknown_for), unknown_for)
 
     @classmethod
     def bury(cls, error: JobError) -> Outcome:

@@ -9,6 +9,7 @@
    it does not come on top; the policies of 3. are.
 5. A count outside minReplicas and maxReplicas is mended at once, whatever 2. and 3. say. Draining
    replicas count against maxReplicas. 6. Busy replicas are never taken away.
+Jobs of unknown tasks ask for no replica, but for one look of each new version of the application.
 A load that cannot be read is no empty queue: the count is held, see ``_hold``. Of a paused queue
 only what still runs asks for replicas: workers could not claim what waits.
 """
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from tidework.model.backlog import QueueLoad
 from tidework.scaling import rate
 from tidework.scaling.decision import Decision, Limit, ScalingInput
-from tidework.scaling.demand import ROUNDING, Demand, weigh
+from tidework.scaling.demand import ROUNDING, Demand, unknown_in_words, weigh
 from tidework.scaling.history import History
 
 
@@ -46,13 +47,16 @@ def decide(given: ScalingInput) -> Decision:
     load, paused = given.load, ""
     if load.paused:
         paused = f"the queue is paused with {load.backlog} waiting: "
-        load = replace(load, backlog=0, due_soon=0)
+        load = replace(load, backlog=0, due_soon=0, unknown=0)
         given = replace(given, load=load, prescale=0)
-    demand = weigh(load, given.slots, given.scaling, given.prescale)
-    idle = _is_idle(load, given)
+    look = _is_look_due(load, given)
+    demand = weigh(load, given.slots, given.scaling, given.prescale, look=look)
+    idle = _is_idle(load, given) and not look
     since = (given.now if history.idle_since is None else history.idle_since) if idle else None
     history = replace(history, idle_since=since, failing_since=None)
     trace = _Trace([paused + demand.words])
+    if load.unknown and not look:
+        trace.words.append(f"{unknown_in_words(load)}: they start no worker")
     target = _within_bounds(_within_tolerance(demand, given, trace), given, trace)
     count = target
     if not _goes_to_zero(given, history):
@@ -99,6 +103,11 @@ def _hold(given: ScalingInput, history: History) -> Decision:
 
 def _is_idle(load: QueueLoad, given: ScalingInput) -> bool:
     return not (load.backlog or load.in_flight or load.due_soon or given.prescale)
+
+
+def _is_look_due(load: QueueLoad, given: ScalingInput) -> bool:
+    """Are there jobs of unknown tasks that a worker of this version has not looked at yet?"""
+    return bool(load.unknown and given.app_version and load.announced != given.app_version)
 
 
 def _idle_seconds(given: ScalingInput, history: History) -> float | None:

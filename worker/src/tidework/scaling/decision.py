@@ -34,6 +34,7 @@ class ScalingInput:
     replicas:      the count that was asked for last (in a cluster: the Deployment's replicas)
     slots:         jobs that one replica runs at the same time
     prescale:      replicas that fires known ahead will need; 0 without any
+    app_version:   of the application that replicas are started with; '' = nobody knows
     """
 
     load: QueueLoad | None
@@ -45,6 +46,7 @@ class ScalingInput:
     max_replicas: int
     scaling: Scaling = field(default_factory=Scaling)
     prescale: int = 0
+    app_version: str = ""
     error: str = ""
     history: History = field(default_factory=History)
 

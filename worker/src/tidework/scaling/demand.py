@@ -7,6 +7,7 @@
   not known. The service time is the plain mean over the queue's tasks: the load does not say how
   the backlog divides among them.
 - prescale: fires known ahead.
+- look: a new version of the application may know tasks that were unknown before. One replica looks.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Demand:
         return max(0, math.ceil(self.exact - ROUNDING))
 
 
-def weigh(load: QueueLoad, slots: int, scaling: Scaling, prescale: int) -> Demand:
+def weigh(
+    load: QueueLoad, slots: int, scaling: Scaling, prescale: int, *, look: bool = False
+) -> Demand:
     """The rule that asks for most."""
     rules = [_backlog(load, slots, scaling), _running(load, slots)]
     wait = _wait(load, slots, scaling)
@@ -42,8 +45,20 @@ def weigh(load: QueueLoad, slots: int, scaling: Scaling, prescale: int) -> Deman
         rules.append(wait)
     if prescale > 0:
         rules.append(Demand(float(prescale), "fires ahead"))
+    if look:
+        rules.append(Demand(1.0, f"{unknown_in_words(load)}: a new version has a look"))
     found = max(rules, key=lambda rule: rule.exact)
     return Demand(found.exact, f"{found.words} -> {found.replicas}")
+
+
+def unknown_in_words(load: QueueLoad) -> str:
+    """The jobs of unknown tasks, with the task of one of them."""
+    if load.unknown == 1:
+        return f"1 job waits for a worker that knows its task {load.unknown_task!r}"
+    return (
+        f"{load.unknown} jobs wait for a worker that knows their task, such as "
+        f"{load.unknown_task!r}"
+    )
 
 
 def _backlog(load: QueueLoad, slots: int, scaling: Scaling) -> Demand:

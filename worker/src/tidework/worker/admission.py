@@ -87,10 +87,12 @@ def _wait_for_another(claimed: ClaimedJob, reason: str, grace: float) -> Outcome
     The grace is over when the pauses between its releases add up to it. No clock is asked: that of
     its producer is not ours, and a job that waited for long in a backlog has been looked at once.
     """
-    if waited_for_another(claimed.releases) >= grace:
+    waited = waited_for_another(claimed.releases)
+    if waited >= grace:
         text = f"{reason}; no worker knew it for {grace:g} s; worker tidework {version()}"
         return Outcome.bury(JobError("UnknownTaskError", text, cause="unknown_task"))
-    return Outcome.release(again_after(claimed.releases), reason)
+    left = timedelta(seconds=grace - waited)
+    return Outcome.release_unknown(again_after(claimed.releases), left, reason)
 
 
 def waited_for_another(releases: int) -> float:

@@ -6,7 +6,7 @@ to a beat (or by a renewal, which has the next beat come at once), is answered w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -41,6 +41,7 @@ class Heartbeat:
 
     document: what it says, asked for each beat
     reports:  stacks for whoever asks
+    announce: called after each beat of a queue; raises BrokerError
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Heartbeat:
         reports: Reports,
         numbers: WorkerNumbers,
         clock: Clock,
+        announce: Callable[[QueueName], Awaitable[None]] | None = None,
     ) -> None:
         self._broker = broker
         self._incarnation = incarnation
@@ -60,6 +62,7 @@ class Heartbeat:
         self._reports = reports
         self._numbers = numbers
         self._clock = clock
+        self._announce = announce
         self._asked: dict[QueueName, int] = {}
         self._answers: dict[QueueName, StacksAnswer] = {}
         self._backoff = Backoff()
@@ -72,6 +75,8 @@ class Heartbeat:
         for queue, journal in self._queues:
             try:
                 await self._beat(queue, presence)
+                if self._announce is not None:
+                    await self._announce(queue)
             except BrokerError as error:
                 journal.note_redis_error(error, "heartbeat")
                 failed = True

@@ -21,6 +21,9 @@ from tidework.worker.held import HeldJob
 UNKNOWN_TASK = "(unknown)"
 """Stands for every task that the application does not have: series stay bounded."""
 
+MOST_TOLD = 100
+"""Unknown tasks that are warned of, each once; further jobs are told as any that is given back."""
+
 logger = logging.getLogger(__name__)
 
 _COUNTED: dict[OutcomeKind, tuple[str, ...]] = {
@@ -57,6 +60,7 @@ class Journal:
         self._poison_cap = poison_cap
         self._lease = lease
         self._redis_away = False
+        self._told_unknown: set[str] = set()
 
     def note_claimed(self, task: str) -> None:
         """A job was taken under a lease."""
@@ -85,6 +89,15 @@ class Journal:
         self.note_claimed(UNKNOWN_TASK)
         event = "released" if outcome.kind is OutcomeKind.RELEASE else "dead"
         self._numbers.jobs[event][self._queue, UNKNOWN_TASK] += 1
+        if outcome.unknown_for is not None and self._is_news(outcome.cause):
+            # The first of its kind: somebody may have mistyped a name, and a person is to see it.
+            extra = {"job_id": claimed.id, "queue": self._queue, "cause": outcome.cause}
+            seconds = round(outcome.unknown_for.total_seconds())
+            text = (
+                "job waits for a worker that knows its task, %d s at most: then it is a dead letter"
+            )
+            logger.warning(text, seconds, extra=extra)
+            return
         self._tell(claimed, UNKNOWN_TASK, outcome)
 
     def note_rejected(self) -> None:
@@ -116,6 +129,12 @@ class Journal:
         if self._redis_away:
             self._redis_away = False
             logger.info("Redis answers again", extra={"queue": self._queue})
+
+    def _is_news(self, cause: str) -> bool:
+        is_new = cause not in self._told_unknown and len(self._told_unknown) < MOST_TOLD
+        if is_new:
+            self._told_unknown.add(cause)
+        return is_new
 
     def _tell(self, claimed: ClaimedJob, task: str, outcome: Outcome) -> None:
         level, event = _TOLD[outcome.kind]

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from tidework.errors import UnknownTaskError
+from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
-from tidework.worker.admission import again_after
+from tidework.worker.admission import Admission
 from tidework.worker.held import JobSource
 from tidework.worker.modes import Modes
 
 
-def readmit(source: JobSource, specs: Mapping[str, TaskSpec], modes: Modes) -> None:
+def readmit(
+    source: JobSource,
+    specs: Mapping[str, TaskSpec],
+    modes: Modes,
+    admit: Callable[[ClaimedJob], Admission | Outcome],
+) -> None:
     """Look at the waiting jobs of a source again; those that start are bounded as they were.
 
-    A task that the new version does not have may be another worker's: its jobs are given back.
+    A task that the new version does not have may be another worker's: its jobs are given back, as
+    ``admit`` says.
     """
     waiting = [job for line in source.lines for job in line]
     for line in source.lines:
@@ -23,9 +29,9 @@ def readmit(source: JobSource, specs: Mapping[str, TaskSpec], modes: Modes) -> N
     for job in waiting:
         spec = specs.get(job.task)
         if spec is None:
-            unknown = UnknownTaskError(job.task, tuple(specs))
-            delay = again_after(job.claimed.releases)
-            source.settle(job, Outcome.release(delay, str(unknown)), None)
+            found = admit(job.claimed)
+            if isinstance(found, Outcome):
+                source.settle(job, found, None)
             continue
         job.spec, job.mode = spec, modes.mode_of(job.task, job.claimed.losses)
         source.lines[job.mode].append(job)

@@ -28,6 +28,7 @@ from tidework.metrics import WorkerNumbers
 from tidework.model.identity import QueueName, new_incarnation
 from tidework.opening import open_queues
 from tidework.settings import WorkerSettings
+from tidework.worker.announcing import Announcing, warn_of_other_queues
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.consumer import Consumer
 from tidework.worker.dispatch import Recycling
@@ -46,6 +47,7 @@ from tidework.worker.orphans import Orphans
 from tidework.worker.presence import WorkerPresence
 from tidework.worker.readmission import readmit
 from tidework.worker.renewal import Renewal
+from tidework.worker.services import Services
 from tidework.worker.signals import StopRequest, handled
 from tidework.worker.slots import SlotPool
 from tidework.worker.stack_reports import StackReports
@@ -112,7 +114,7 @@ class Supervisor:
         journals = [
             Journal(queue.name, self.numbers, clock, cap, settings.lease) for queue in self._queues
         ]
-        facts = WorkerFacts(
+        facts = self._facts = WorkerFacts(
             self.incarnation,
             self._keeper.specs,
             settings.hard_timeout_seconds,
@@ -135,6 +137,7 @@ class Supervisor:
             for consumer, journal in pairs
         ]
         self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
+        self._announcing = Announcing(self._broker, facts.specs, settings.app_version, clock)
         presence = WorkerPresence(
             self._queues, self.pool, self._consumers, self.health, self.numbers, clock
         )
@@ -146,6 +149,7 @@ class Supervisor:
             self._stacks,
             self.numbers,
             clock,
+            self._announcing.announce,
         )
 
     async def run(self) -> None:
@@ -198,6 +202,7 @@ class Supervisor:
         if self._settings.async_slots:
             extra["async_slots"] = self._settings.async_slots
         logger.info("worker started", extra=extra)
+        warn_of_other_queues(self._keeper.specs, self._settings.queue)
         # What the start made stays: a collection that walks over it is a pause for every job.
         gc.collect()
         gc.freeze()
@@ -206,7 +211,7 @@ class Supervisor:
         others += [self._renewal.loop, self._heartbeat.loop, self._stacks.loop]
         others += [loop for each in self._consumers for loop in (each.loop, each.notes.loop)]
         async with asyncio.TaskGroup() as group:
-            services = _Services(group, [*taking, *others])
+            services = Services(group, [*taking, *others])
             watch = group.create_task(self._raise_when_broken(services))
             await self.stop.asked.wait()
             self.health.draining = True
@@ -238,7 +243,7 @@ class Supervisor:
         if "handle" in context and error is not None and not self._broken.done():
             self._broken.set_result(error)
 
-    async def _raise_when_broken(self, services: _Services) -> None:
+    async def _raise_when_broken(self, services: Services) -> None:
         error = await asyncio.shield(self._broken)
         services.stop()
         raise error
@@ -303,7 +308,9 @@ class Supervisor:
         keeper = self._keeper
         modes = Modes(keeper.specs, keeper.async_tasks, self._settings.async_slots)
         for consumer in self._consumers:
-            readmit(consumer, keeper.specs, modes)
+            readmit(consumer, keeper.specs, modes, lambda job: self._facts.admit(job, self._clock))
+        self._announcing.renew()
+        self._beat_now()
         self.pool.run()
 
     def _on_child(self) -> None:
@@ -320,38 +327,6 @@ class Supervisor:
 
     def _on_fallen(self, pid: int, code: int | None) -> None:
         self.pool.on_child_ended(pid, code)
-
-
-class _Services:
-    """Loops that run until they are ended; if one dies, all end.
-
-    Each is told to stop as well as cancelled: redis-py swallows a cancellation that comes while
-    it connects.
-    """
-
-    def __init__(self, group: asyncio.TaskGroup, loops: Sequence[Loop]) -> None:
-        self._tasks = {loop: group.create_task(self._run(loop), name=loop.name) for loop in loops}
-
-    async def _run(self, loop: Loop) -> None:
-        try:
-            await loop.run()
-        except Exception:
-            self.stop()
-            raise
-
-    def stop(self) -> None:
-        """Have all end after their current round."""
-        for loop in self._tasks:
-            loop.stop()
-
-    async def end(self, loops: Sequence[Loop]) -> None:
-        """End these."""
-        tasks = {self._tasks[loop] for loop in loops}
-        while tasks:
-            for loop in loops:
-                loop.stop()
-                self._tasks[loop].cancel()
-            _, tasks = await asyncio.wait(tasks, timeout=0.1)
 
 
 async def _end_claims(inbox: Inbox, consumer: Consumer) -> None:

@@ -129,6 +129,7 @@ local function claim(ids, scores)
     local r = unpack_record(packed)
     if r.task == '' then r.task = task_of(body) end
     if string.sub(r.unique, 1, 1) == 's' then S.free_key(id, r.unique) end
+    if r.releases > 0 then S.forget_unknown(id, r) end
     r.state, r.token, r.started, r.changed = RUNNING, token_of_claim, now, now
     r.attempt = r.attempt + 1
     r.deliveries = math.min(r.deliveries + 1, 65535)

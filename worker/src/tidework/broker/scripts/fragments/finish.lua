@@ -1,4 +1,4 @@
--- keys: jobs leases details succeeded dead cancelled crons runs
+-- keys: jobs leases details succeeded dead cancelled crons runs unknown unknown_until
 -- The end of jobs, and what follows from it for the CronTask whose run it was.
 local ENDED = {[SUCCEEDED] = 'succeeded', [DEAD] = 'dead', [CANCELLED] = 'cancelled'}
 
@@ -29,9 +29,24 @@ local function end_run(cron, id)
   end
 end
 
+-- A job that was given back because its worker did not know its task: when it is due, and until when
+-- it waits for a worker that does. Meanwhile it asks for no worker (gather.lua).
+local function note_unknown(id, due, until_ms)
+  place(K.unknown, due, id)
+  place(K.unknown_until, until_ms, id)
+end
+
+-- It is claimed again, or ended. Such a job was given back at least once.
+local function forget_unknown(id, r)
+  if r.releases == 0 then return end
+  take_out(K.unknown, id)
+  take_out(K.unknown_until, id)
+end
+
 -- fingerprint: of the error of a dead job
 local function finish(id, r, state, detail, fingerprint)
   local earlier_attempts = r.deliveries - (r.state == RUNNING and 1 or 0)
+  if r.state == WAITING then forget_unknown(id, r) end
   r.state = state
   r.changed = now
   r.fingerprint = fingerprint or ''

@@ -13,7 +13,8 @@ local function release(id, r, delay_ms)
   wait_again(id, r, delay_ms > 0 and now + delay_ms or r.available)
 end
 
--- kind and extra as an exchange has them. False if the token does not hold (any more).
+-- kind and extra as an exchange has them; 'u' is a release for want of a worker that knows the task,
+-- detail the ms for which it waits for one. False if the token does not hold (any more).
 local function settle(id, token, kind, extra, detail, cause)
   local packed = stored(K.records, id)
   local r = packed and unpack_record(packed)
@@ -21,9 +22,12 @@ local function settle(id, token, kind, extra, detail, cause)
     count('lease_lost')
     return false
   end
-  local gives_back = kind == 'r' or kind == 'l' or kind == 'x'
+  local is_release = kind == 'l' or kind == 'u'
+  local gives_back = kind == 'r' or is_release or kind == 'x'
   local cancelled = kind == 'n' or (r.cancel == 1 and gives_back)
-  if kind ~= 'c' then note_end(id, r, cancelled and 'n' or kind, cause) end
+  if kind ~= 'c' then
+    note_end(id, r, cancelled and 'n' or is_release and 'l' or kind, cause)
+  end
   drop_lease(id, r)
   if cancelled then
     finish(id, r, CANCELLED, '')
@@ -36,8 +40,11 @@ local function settle(id, token, kind, extra, detail, cause)
     count('retried')
     put(K.details, id, detail)
     wait_again(id, r, now + tonumber(extra))
-  elseif kind == 'l' then
+  elseif is_release then
     release(id, r, tonumber(extra))
+    if kind == 'u' then
+      note_unknown(id, r.available, math.max(r.available, now + tonumber(detail)))
+    end
   else
     lose(id, r, detail, tonumber(A.poison_cap), extra, 0)
   end
