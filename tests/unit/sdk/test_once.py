@@ -191,7 +191,6 @@ def test_an_attempt_that_is_told_to_end_waits_no_longer_for_redis(
     assert JobError.decode(bench.run(sync_task).detail).type == "SoftTimeout"
 
 
-
 @pytest.mark.parametrize("task", [sync_task, async_task])
 @pytest.mark.parametrize(
     "error",

@@ -26,13 +26,18 @@ from tidework.broker.memory_presence import MemoryPresence
 from tidework.broker.memory_progress import MemoryProgress
 from tidework.broker.memory_readouts import MemoryReadouts
 from tidework.broker.memory_state import QueueState
-from tidework.broker.memory_store import TOMBSTONE_MS
 from tidework.clock import from_ms
 from tidework.errors import StaleRequestError, UniqueConflictError
 from tidework.model.backlog import Pause
 from tidework.model.identity import QueueName
 from tidework.model.job import Enqueued, Job, JobState
-from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply
+from tidework.model.lease import (
+    TOMBSTONE_MS,
+    ClaimedJob,
+    ExchangeReply,
+    ExchangeRequest,
+    RenewReply,
+)
 from tidework.model.outcome import JobError
 from tidework.model.unique import OnConflict
 

@@ -54,8 +54,8 @@ def lint(files: tuple[Path, ...], namespace: str | None, *, apps: bool) -> None:
     if faults:
         raise _refusal(faults)
     checked = asyncio.run(check_documents(manifests)) if apps else Checked()
-    if errors := [*checked.broken, *checked.faults]:
-        raise _refusal([str(error) for error in errors])
+    if found := [*checked.broken, *checked.faults]:
+        raise _refusal([str(fault) for fault in found])
     for queue in manifests.queues:
         for fault in queue.cluster_faults:
             click.echo(f"TaskQueue {queue.queue_name}: a cluster refuses it: {fault}")
@@ -63,8 +63,8 @@ def lint(files: tuple[Path, ...], namespace: str | None, *, apps: bool) -> None:
     for given in given_in(manifests, now):
         for remark in remarks(given, now):
             click.echo(f"CronTask {given.title}: {remark}")
-    for error in checked.unchecked:
-        click.echo(f"not checked: {error}")
+    for unchecked in checked.unchecked:
+        click.echo(f"not checked: {unchecked}")
     queues, crontasks = len(manifests.queues), len(manifests.crontasks)
     also = f", {len(commands)} commands file(s)" if commands else ""
     click.echo(

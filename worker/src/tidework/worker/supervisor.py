@@ -308,7 +308,7 @@ class Supervisor:
         keeper = self._keeper
         modes = Modes(keeper.specs, keeper.async_tasks, self._settings.async_slots)
         for consumer in self._consumers:
-            readmit(consumer, keeper.specs, modes, lambda job: self._facts.admit(job, self._clock))
+            readmit(consumer, keeper.specs, modes, self._facts.admit)
         self._announcing.renew()
         self._beat_now()
         self.pool.run()
