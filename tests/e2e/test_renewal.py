@@ -32,12 +32,12 @@ def served(installation: Installation, namespace: str, errands: Errands) -> Iter
 
 
 @contextmanager
-def root_of_redis(installation: Installation) -> Iterator[redis.Redis]:
+def root_of_redis(installation: Installation) -> Iterator[Any]:
     with installation.forwarded_url() as url, redis.Redis.from_url(url) as client:
         yield client
 
 
-def give_login(client: redis.Redis, password: str) -> None:
+def give_login(client: Any, password: str) -> None:
     """The user has this password alone, and every connection of it has ended."""
     rules = ("reset", "on", f">{password}", "allkeys", "allchannels", "+@all")
     client.execute_command("ACL", "SETUSER", USER, *rules)
