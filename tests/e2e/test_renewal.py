@@ -17,7 +17,7 @@ from tests.e2e.support.installation import NAMESPACE, REDIS, SECRET, Installatio
 from tests.e2e.support.store import open_store
 from tests.e2e.support.workspace import Workspace, open_workspace
 
-pytestmark = pytest.mark.expected_seconds(140)
+pytestmark = pytest.mark.expected_seconds(110)
 
 USER = "errands"
 
