@@ -61,6 +61,8 @@ def test_a_url_in_a_file_wins_and_is_read_again_for_its_login(
 
     monkeypatch.setenv("TIDEWORK_REDIS_URL", found)
     assert Settings.load().redis_url == found
+    by_option = Settings.load(redis_url=found).redis_url
+    assert by_option == found, "an option hands on what it found in the environment"
     given = Settings.load(redis_url="redis://c").redis_url
     assert given == "redis://c", "who names a URL means that one"
 

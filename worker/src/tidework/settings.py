@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,14 @@ LogFormat = Literal["auto", "human", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
+def is_another_url(given: str | None) -> bool:
+    """Does somebody ask for another Redis than the environment names?
+
+    Options of the command line hand on what they found in the environment.
+    """
+    return given not in (None, os.environ.get("TIDEWORK_REDIS_URL"))
+
+
 class _Frozen(BaseSettings):
     # A URL in an error could tell a password.
     model_config = SettingsConfigDict(
@@ -27,13 +36,13 @@ class _Frozen(BaseSettings):
 
     @classmethod
     def load(cls, **given: Any) -> Self:
-        """Given values win over the environment, a given URL over a file that it names; None
+        """Given values win over the environment, another URL over a file that it names; None
         counts as not given. Who passes a name, with None or not, has an option of that name.
 
         Raises ConfigurationError that names each variable or option at fault.
         """
         values = {name: value for name, value in given.items() if value is not None}
-        if "redis_url" in values:
+        if is_another_url(values.get("redis_url")):
             values.setdefault("redis_url_file", None)
         try:
             return cls(**values)

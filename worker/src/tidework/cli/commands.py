@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from tidework.cli.options import log_options, namespace_option, redis_option
-from tidework.settings import LogFormat, Settings, WorkerSettings
+from tidework.settings import LogFormat, Settings, WorkerSettings, is_another_url
 
 _COMMANDS = {
     "enqueue": "tidework.cli.jobs:enqueue",
@@ -107,11 +107,11 @@ def worker(ctx: click.Context, /, queue: tuple[str, ...], **given: Any) -> None:
 
     settings = WorkerSettings.load(queue=queue or None, **given)
     # Whatever runs in its jobs reads these there: enqueueing, checkpoints, once, commands.
+    if is_another_url(given["redis_url"]):
+        os.environ.pop("TIDEWORK_REDIS_URL_FILE", None)
     for name in ("redis_url", "namespace"):
         if given[name] is not None:
             os.environ[f"TIDEWORK_{name.upper()}"] = given[name]
-    if given["redis_url"] is not None:
-        os.environ.pop("TIDEWORK_REDIS_URL_FILE", None)
     raise click.exceptions.Exit(run_worker(settings))
 
 

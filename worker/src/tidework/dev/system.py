@@ -178,6 +178,7 @@ class DevSystem:
             # They are part of the URL, unless the server is our own and wants neither.
             "TIDEWORK_REDIS_USERNAME": "",
             "TIDEWORK_REDIS_PASSWORD_FILE": "",
+            "TIDEWORK_REDIS_URL_FILE": "",
             "TIDEWORK_LOG_FORMAT": self._options.log_format,
             "TIDEWORK_LOG_LEVEL": self._options.log_level,
         }

@@ -7,23 +7,17 @@ starts processes, no pods, and ignores all of this but plain environment variabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import (
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
 
+from tidework.manifests.map_keys import ForeignKeys, QualifiedKeys
 from tidework.manifests.part import (
-    CEL_RULES,
     LIST_KEYS,
     LIST_TYPE,
     Form,
@@ -50,8 +44,6 @@ from tidework.manifests.pod_objects import (
     volume_faults,
 )
 from tidework.manifests.quantities import Quantity, resource_faults, resource_rules
-
-_OWN_PREFIX = "tidework.dev/"
 
 
 class ImagePullPolicy(StrEnum):
@@ -153,47 +145,18 @@ class ObjectReference(Part):
     name: ObjectName = Field(description="Its name.")
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKeys:
-    """A check of a map's keys: none is the operator's own, by name or by prefix."""
-
-    own: tuple[str, ...]
-
-    @property
-    def rule(self) -> str:
-        """What is accepted."""
-        return (
-            f"these are set by the operator, remove yours: {_OWN_PREFIX}..., {', '.join(self.own)}"
-        )
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        names = " && ".join(f"!('{key}' in self)" for key in self.own)
-        rule = cel(f"{names} && self.all(key, !key.startsWith('{_OWN_PREFIX}'))", self.rule)
-        return handler(core) | {CEL_RULES: [rule]}
-
-    def _check(self, found: Mapping[str, str]) -> Mapping[str, str]:
-        for key in found:
-            if key in self.own or key.startswith(_OWN_PREFIX):
-                raise ValueError(f"{key!r} is refused: {self.rule}")
-        return found
-
-
 class PodMetadata(Part):
     """Labels and annotations of the pods, besides those that the operator sets."""
 
     labels: Annotated[
         dict[str, LabelValue],
+        QualifiedKeys(),
         ForeignKeys(("app.kubernetes.io/name", "app.kubernetes.io/managed-by")),
     ] = Field(default={}, max_length=64, description="More labels of the pods.")
     annotations: Annotated[
-        dict[str, str], ForeignKeys(("controller.kubernetes.io/pod-deletion-cost",))
+        dict[str, str],
+        QualifiedKeys(),
+        ForeignKeys(("controller.kubernetes.io/pod-deletion-cost",)),
     ] = Field(default={}, max_length=64, description="More annotations of the pods.")
 
 
@@ -221,7 +184,7 @@ class PodSpec(Part):
         )
     )
 
-    node_selector: dict[str, LabelValue] = Field(
+    node_selector: Annotated[dict[str, LabelValue], QualifiedKeys()] = Field(
         default={}, max_length=64, description="Labels that a node has to have."
     )
     affinity: OpenObject | None = Field(

@@ -101,9 +101,13 @@ CronText = Annotated[
     Field(max_length=MAX_LENGTH, json_schema_extra=_SCHEDULE_RULES),
     _refusing(_read_cron),
 ]
+_DAY = "([0-9]{4}-)?(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_DAY_RULES = cel_rules(
+    cel(f"self.matches('^{_DAY}([.][.]{_DAY})?$')", "write months as 01-12 and days as 01-31")
+)
 ExcludedDays = Annotated[
     str,
-    Field(max_length=22),
+    Field(max_length=22, json_schema_extra=_DAY_RULES),
     Form(
         r"([0-9]{4}-)?[0-9]{2}-[0-9]{2}([.][.]([0-9]{4}-)?[0-9]{2}-[0-9]{2})?",
         "write days as 2026-12-25, 2026-12-24..2027-01-01, 12-25 (every year) or 12-24..01-01",
