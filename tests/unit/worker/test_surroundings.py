@@ -34,6 +34,7 @@ class Bench:
 
     def _set_up_again(self) -> None:
         self.again += 1
+        signal.signal(signal.SIGWINCH, lambda _number, _frame: None)  # another one each time
 
     def look(self, *, ran: float = 1.0) -> str | None:
         self._now += ran
@@ -110,7 +111,9 @@ def test_handlers_masks_and_other_timers_are_put_right(
     assert signal.getsignal(signal.SIGHUP) == before
     assert signal.getsignal(signal.SIGPROF) == signal.SIG_DFL
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
-    assert bench.again == 1
+    assert bench.look() is None
+    assert bench.again == 1, "that is not told as a change itself"
+    signal.signal(signal.SIGWINCH, signal.SIG_DFL)
     handlers = "the handlers of SIGHUP, SIGPROF"
     assert changes(caplog) == [f"the timer of SIGPROF, the blocked signals, {handlers}"]
 
@@ -151,6 +154,61 @@ def test_a_handler_that_strikes_while_it_is_looked_at_does_no_harm(
     assert bench.look() is None
     assert struck
     assert changes(caplog) == ["the timer of SIGALRM"]
+
+
+def test_without_a_way_back_to_its_folder_the_process_is_worn(
+    begin: Callable[[], Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench = begin()
+    home = bench.found._home
+    os.close(home)
+    other = os.open("/", os.O_RDONLY)
+    assert other == home, "its number is another folder's by now"
+
+    os.chdir("/")
+    worn = bench.look()
+
+    os.close(other)
+    assert worn == "a job left its working directory, and closed the way back"
+
+
+def test_what_cannot_be_looked_at_wears_the_process(
+    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def strike(_mask: int) -> int:
+        raise SystemExit(3)
+
+    bench = begin()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "umask", strike)
+        worn = bench.look()
+
+    assert worn == "what its jobs left cannot be looked at: SystemExit"
+
+
+def test_a_priority_is_put_back_and_one_that_cannot_be_wears_the_process(
+    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench, now = begin(), [os.getpriority(os.PRIO_PROCESS, 0)]
+
+    def put_back(_which: int, _who: int, priority: int) -> None:
+        now[0] = priority
+
+    def refuse(_which: int, _who: int, _priority: int) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getpriority", lambda _which, _who: now[0])
+        patched.setattr(os, "setpriority", put_back)
+        now[0] += 5
+        assert bench.look() is None
+        assert changes(caplog) == ["the priority (nice)"]
+        patched.setattr(os, "setpriority", refuse)
+        now[0] += 5
+        worn = bench.look()
+
+    assert worn == f"a job set its priority (nice) to {now[0]}"
 
 
 def test_a_limit_is_put_back_and_one_that_cannot_be_wears_the_process(

@@ -32,6 +32,7 @@ MOST_DESCRIPTORS = 4096
 """Descriptors that jobs may leave open, if half of those that are free at the start are more."""
 LEAST_DESCRIPTORS = 16
 TOLD = 1000
+TRIES = 3
 _LISTING = next((each for each in ("/proc/self/fd", "/dev/fd") if Path(each).is_dir()), "")
 _SIGNALS = tuple(int(number) for number in sorted(signal.valid_signals()))
 _STANDARD = (0, 1, 2)
@@ -50,6 +51,7 @@ class Surroundings:
         self._pipe = pipe
         self._again = again
         self._home = _open_home()
+        self._home_was = _identity(self._home)
         self._cwd = _cwd()
         self._umask = os.umask(0o077)
         os.umask(self._umask)
@@ -74,10 +76,13 @@ class Surroundings:
         """
         changed: list[str] = []
         self._ran += ran
-        try:
-            worn = self._look(now, changed)
-        except BaseException:  # noqa: BLE001 - of a handler that the job left; its timer is stopped
-            worn = self._look(now, changed)
+        worn = None
+        for _ in range(TRIES):
+            try:
+                worn = self._look(now, changed)
+                break
+            except BaseException as error:  # noqa: BLE001 - of a handler or a thread that jobs left
+                worn = f"what its jobs left cannot be looked at: {type(error).__name__}"
         if changed:
             self._tell(changed, job)
         return worn
@@ -134,12 +139,14 @@ class Surroundings:
 
     def _go_home(self, changed: list[str]) -> str | None:
         try:
+            if self._home_was is None or _identity(self._home) != self._home_was:
+                return "a job left its working directory, and closed the way back"
             if os.path.samestat(Path().stat(), os.fstat(self._home)):
                 self._cwd = _cwd()  # the folder itself was renamed or removed
                 return None
             os.fchdir(self._home)
-        except OSError:  # the job closed it
-            return "a job left its working directory"
+        except OSError as error:
+            return f"a job left its working directory, and it cannot be put back: {error.strerror}"
         self._cwd = _cwd()
         changed.append("the working directory")
         return None
@@ -178,6 +185,7 @@ class Surroundings:
                 before = self._handlers[_SIGNALS.index(number)]
                 signal.signal(number, signal.SIG_DFL if before is None else before)
             self._again()
+            self._handlers = _handlers()
             changed.append("the handlers of " + ", ".join(map(_name_of, found)))
 
     def _tell(self, changed: list[str], job: Mapping[str, Any]) -> None:
