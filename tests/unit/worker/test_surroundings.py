@@ -73,7 +73,7 @@ def test_nothing_is_told_of_a_job_that_left_nothing(
     assert not caplog.records
 
 
-def test_a_short_job_s_folder_umask_variables_and_timer_are_put_right_each_time(
+def test_a_short_job_s_folder_umask_and_variables_are_put_right_each_time(
     begin: Callable[[], Bench], caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = begin()
@@ -83,15 +83,13 @@ def test_a_short_job_s_folder_umask_variables_and_timer_are_put_right_each_time(
         os.chdir("/")
         os.umask(umask ^ 0o7)
         os.environ["LEFT"] = "1"
-        signal.setitimer(signal.ITIMER_REAL, 60)
 
         assert bench.look(ran=0.000001) is None
 
         assert Path.cwd() == folder
         assert os.umask(umask) == umask
         assert "LEFT" not in os.environ
-        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    told = "the timer of SIGALRM, the umask, the environment (LEFT), the working directory"
+    told = "the umask, the environment (LEFT), the working directory"
     assert changes(caplog) == [told], "once for each task"
     assert vars(caplog.records[0])["job_id"] == "j1"
 
@@ -154,6 +152,25 @@ def test_a_handler_that_strikes_while_it_is_looked_at_does_no_harm(
     assert bench.look() is None
     assert struck
     assert changes(caplog) == ["the timer of SIGALRM"]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_of_short_jobs_signals_and_limits_are_looked_at_now_and_then(
+    begin: Callable[[], Bench],
+) -> None:
+    bench = begin()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    bench.look(ran=0.001)
+    soon = signal.getsignal(signal.SIGHUP)
+    for _ in range(20):
+        bench.look(ran=0.001)
+
+    assert soon == signal.SIG_IGN
+    assert signal.getsignal(signal.SIGHUP) == before
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    bench.look(ran=surroundings.LONG)
+    assert signal.getsignal(signal.SIGHUP) == before
 
 
 def test_without_a_way_back_to_its_folder_the_process_is_worn(

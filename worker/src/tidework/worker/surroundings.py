@@ -4,9 +4,10 @@ After each job it is looked what has changed. What can be put right is, and is t
 task; where it cannot the process is worn, and is replaced before its next job. What tasks keep for
 their next run, connections and threads of a pool, is left alone as long as there is room for more.
 
-Two looks: a quick one after each job (1 to 2 us), and a thorough one that costs 30 us, and is made
-if the last one is SPACING ago: it costs a hundredth of the time at most. So is asked at each job
-that ran for a moment whether there is room for another open file; shorter ones cannot open many.
+Two looks: a quick one after each job (2 us), and a thorough one (30 us, more when it is rare),
+which is made after a long job, and of short ones now and then: it costs a hundredth of the time.
+Whether there is room for another open file is asked once jobs ran for a moment: they cannot open
+many in less.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from typing import Any, cast
 
 from tidework.worker import limits_of_process as limits
 
-SPACING = 0.005
-"""Seconds between two thorough looks, at least."""
+LONG, SPACING = 0.005, 0.02
+"""Seconds that a job has to run for a thorough look after it, or since the last such look."""
 MOMENT = 0.00005
 """Seconds of running jobs, in which a hundred files can be opened."""
 MOST_THREADS = 100
@@ -36,6 +37,11 @@ TRIES = 3
 _LISTING = next((each for each in ("/proc/self/fd", "/dev/fd") if Path(each).is_dir()), "")
 _SIGNALS = tuple(int(number) for number in sorted(signal.valid_signals()))
 _STANDARD = (0, 1, 2)
+_TIMERS = (
+    (signal.ITIMER_REAL, "SIGALRM"),
+    (signal.ITIMER_VIRTUAL, "SIGVTALRM"),
+    (signal.ITIMER_PROF, "SIGPROF"),
+)
 
 logger = logging.getLogger(__name__)
 
@@ -79,18 +85,17 @@ class Surroundings:
         worn = None
         for _ in range(TRIES):
             try:
-                worn = self._look(now, changed)
+                worn = self._look(ran, now, changed)
                 break
             except BaseException as error:  # noqa: BLE001 - of a handler or a thread that jobs left
+                self._look_thoroughly_at = 0.0  # which stops timers
                 worn = f"what its jobs left cannot be looked at: {type(error).__name__}"
         if changed:
             self._tell(changed, job)
         return worn
 
-    def _look(self, now: float, changed: list[str]) -> str | None:
+    def _look(self, ran: float, now: float, changed: list[str]) -> str | None:
         worn = None
-        if _signal.alarm(0):
-            changed.append("the timer of SIGALRM")
         if os.umask(self._umask) != self._umask:
             changed.append("the umask")
         if self._now != self._variables or os.environ is not self._environ:
@@ -101,7 +106,7 @@ class Surroundings:
             moved = True
         if moved:
             worn = self._go_home(changed)
-        if now >= self._look_thoroughly_at:
+        if now >= self._look_thoroughly_at or ran >= LONG:
             self._look_thoroughly_at = now + SPACING
             worn = self._look_thoroughly(changed) or worn
         if count_threads() > self._most_threads:
@@ -167,7 +172,7 @@ class Surroundings:
         return worn
 
     def _restore_signals(self, changed: list[str]) -> None:
-        for timer, name in ((signal.ITIMER_VIRTUAL, "SIGVTALRM"), (signal.ITIMER_PROF, "SIGPROF")):
+        for timer, name in _TIMERS:
             if any(signal.setitimer(timer, 0)):
                 changed.append(f"the timer of {name}")
         if _signal.pthread_sigmask(signal.SIG_BLOCK, ()) != self._mask:
