@@ -33,7 +33,7 @@ MOST_DESCRIPTORS = 4096
 """Descriptors that jobs may leave open, if half of those that are free at the start are more."""
 LEAST_DESCRIPTORS = 16
 TOLD = 1000
-TRIES = 3
+MOST_LOOKS = 3
 _LISTING = next((each for each in ("/proc/self/fd", "/dev/fd") if Path(each).is_dir()), "")
 _SIGNALS = tuple(int(number) for number in sorted(signal.valid_signals()))
 _STANDARD = (0, 1, 2)
@@ -83,7 +83,7 @@ class Surroundings:
         changed: list[str] = []
         self._ran += ran
         worn = None
-        for _ in range(TRIES):
+        for _ in range(MOST_LOOKS):
             try:
                 worn = self._look(ran, now, changed)
                 break
