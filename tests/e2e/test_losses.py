@@ -9,7 +9,7 @@ from tests.e2e.support.errands import Errands
 from tests.e2e.support.workspace import Workspace
 from tidework import JobState
 
-pytestmark = pytest.mark.expected_seconds(50)
+pytestmark = pytest.mark.expected_seconds(65)
 
 
 def test_the_job_of_a_killed_pod_runs_again_in_another_and_one_loss_is_counted(

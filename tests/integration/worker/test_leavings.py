@@ -156,3 +156,18 @@ def test_jobs_that_another_one_read_from_the_pipes_of_its_process_run_all_the_sa
     assert {jobs.get(each).losses for each in ids} == {0}
     reasons = {line["reason"] for line in worker.events("child recycled")}
     assert reasons == {"a job read what was sent to its process"}
+
+
+def test_a_job_that_another_one_read_on_the_event_loop_runs_all_the_same(
+    start_worker: StartWorker, jobs: Jobs, folder: Path
+) -> None:
+    worker = start_worker("leavings", async_slots=2).wait_started()
+    reads = jobs.put("read_pipes_async", path=str(folder / "began"))
+    until((folder / "began").exists, "it reads")
+
+    read = jobs.put("find_async")
+
+    assert jobs.result(read)
+    assert jobs.get(read).losses == jobs.get(reads).losses == 0
+    reason = worker.wait_event("child recycled")["reason"]
+    assert reason == "a job read what was sent to its process"

@@ -34,6 +34,7 @@ class Bench:
 
     def _set_up_again(self) -> None:
         self.again += 1
+        signal.signal(signal.SIGWINCH, lambda _number, _frame: None)  # another one each time
 
     def look(self, *, ran: float = 1.0) -> str | None:
         self._now += ran
@@ -72,7 +73,7 @@ def test_nothing_is_told_of_a_job_that_left_nothing(
     assert not caplog.records
 
 
-def test_a_short_job_s_folder_umask_variables_and_timer_are_put_right_each_time(
+def test_a_short_job_s_folder_umask_and_variables_are_put_right_each_time(
     begin: Callable[[], Bench], caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = begin()
@@ -82,15 +83,13 @@ def test_a_short_job_s_folder_umask_variables_and_timer_are_put_right_each_time(
         os.chdir("/")
         os.umask(umask ^ 0o7)
         os.environ["LEFT"] = "1"
-        signal.setitimer(signal.ITIMER_REAL, 60)
 
         assert bench.look(ran=0.000001) is None
 
         assert Path.cwd() == folder
         assert os.umask(umask) == umask
         assert "LEFT" not in os.environ
-        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    told = "the timer of SIGALRM, the umask, the environment (LEFT), the working directory"
+    told = "the umask, the environment (LEFT), the working directory"
     assert changes(caplog) == [told], "once for each task"
     assert vars(caplog.records[0])["job_id"] == "j1"
 
@@ -110,7 +109,9 @@ def test_handlers_masks_and_other_timers_are_put_right(
     assert signal.getsignal(signal.SIGHUP) == before
     assert signal.getsignal(signal.SIGPROF) == signal.SIG_DFL
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
-    assert bench.again == 1
+    assert bench.look() is None
+    assert bench.again == 1, "that is not told as a change itself"
+    signal.signal(signal.SIGWINCH, signal.SIG_DFL)
     handlers = "the handlers of SIGHUP, SIGPROF"
     assert changes(caplog) == [f"the timer of SIGPROF, the blocked signals, {handlers}"]
 
@@ -151,6 +152,80 @@ def test_a_handler_that_strikes_while_it_is_looked_at_does_no_harm(
     assert bench.look() is None
     assert struck
     assert changes(caplog) == ["the timer of SIGALRM"]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_of_short_jobs_signals_and_limits_are_looked_at_now_and_then(
+    begin: Callable[[], Bench],
+) -> None:
+    bench = begin()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    bench.look(ran=0.001)
+    soon = signal.getsignal(signal.SIGHUP)
+    for _ in range(20):
+        bench.look(ran=0.001)
+
+    assert soon == signal.SIG_IGN
+    assert signal.getsignal(signal.SIGHUP) == before
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    bench.look(ran=surroundings.LONG)
+    assert signal.getsignal(signal.SIGHUP) == before
+
+
+def test_without_a_way_back_to_its_folder_the_process_is_worn(
+    begin: Callable[[], Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench = begin()
+    home = bench.found._home
+    os.close(home)
+    other = os.open("/", os.O_RDONLY)
+    assert other == home, "its number is another folder's by now"
+
+    os.chdir("/")
+    worn = bench.look()
+
+    os.close(other)
+    assert worn == "a job left its working directory, and closed the way back"
+
+
+def test_what_cannot_be_looked_at_wears_the_process(
+    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def strike(_mask: int) -> int:
+        raise SystemExit(3)
+
+    bench = begin()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "umask", strike)
+        worn = bench.look()
+
+    assert worn == "what its jobs left cannot be looked at: SystemExit"
+
+
+def test_a_priority_is_put_back_and_one_that_cannot_be_wears_the_process(
+    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench, now = begin(), [os.getpriority(os.PRIO_PROCESS, 0)]
+
+    def put_back(_which: int, _who: int, priority: int) -> None:
+        now[0] = priority
+
+    def refuse(_which: int, _who: int, _priority: int) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getpriority", lambda _which, _who: now[0])
+        patched.setattr(os, "setpriority", put_back)
+        now[0] += 5
+        assert bench.look() is None
+        assert changes(caplog) == ["the priority (nice)"]
+        patched.setattr(os, "setpriority", refuse)
+        now[0] += 5
+        worn = bench.look()
+
+    assert worn == f"a job set its priority (nice) to {now[0]}"
 
 
 def test_a_limit_is_put_back_and_one_that_cannot_be_wears_the_process(

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.integration.worker.apps.hostile import app
+    from tests.integration.worker.apps.hostile import app, mark
 else:
-    from hostile import app
+    from hostile import app, mark
 
 kept: list[Any] = []
 spoilt: list[bool] = []
@@ -122,6 +122,12 @@ def read_pipes(seconds: float) -> int:
             if is_readable(number):
                 os.read(number, 65536)
     return mine
+
+
+@app.task
+async def read_pipes_async(path: str) -> None:
+    mark(path)
+    read_pipes.function(0.3)
 
 
 def is_readable(descriptor: int) -> bool:

@@ -4,9 +4,10 @@ After each job it is looked what has changed. What can be put right is, and is t
 task; where it cannot the process is worn, and is replaced before its next job. What tasks keep for
 their next run, connections and threads of a pool, is left alone as long as there is room for more.
 
-Two looks: a quick one after each job (1 to 2 us), and a thorough one that costs 30 us, and is made
-if the last one is SPACING ago: it costs a hundredth of the time at most. So is asked at each job
-that ran for a moment whether there is room for another open file; shorter ones cannot open many.
+Two looks: a quick one after each job (2 us), and a thorough one (30 us, more when it is rare),
+which is made after a long job, and of short ones now and then: it costs a hundredth of the time.
+Whether there is room for another open file is asked once jobs ran for a moment: they cannot open
+many in less.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from typing import Any, cast
 
 from tidework.worker import limits_of_process as limits
 
-SPACING = 0.005
-"""Seconds between two thorough looks, at least."""
+LONG, SPACING = 0.005, 0.02
+"""Seconds that a job has to run for a thorough look after it, or since the last such look."""
 MOMENT = 0.00005
 """Seconds of running jobs, in which a hundred files can be opened."""
 MOST_THREADS = 100
@@ -32,9 +33,15 @@ MOST_DESCRIPTORS = 4096
 """Descriptors that jobs may leave open, if half of those that are free at the start are more."""
 LEAST_DESCRIPTORS = 16
 TOLD = 1000
+MOST_LOOKS = 3
 _LISTING = next((each for each in ("/proc/self/fd", "/dev/fd") if Path(each).is_dir()), "")
 _SIGNALS = tuple(int(number) for number in sorted(signal.valid_signals()))
 _STANDARD = (0, 1, 2)
+_TIMERS = (
+    (signal.ITIMER_REAL, "SIGALRM"),
+    (signal.ITIMER_VIRTUAL, "SIGVTALRM"),
+    (signal.ITIMER_PROF, "SIGPROF"),
+)
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +57,7 @@ class Surroundings:
         self._pipe = pipe
         self._again = again
         self._home = _open_home()
+        self._home_was = _identity(self._home)
         self._cwd = _cwd()
         self._umask = os.umask(0o077)
         os.umask(self._umask)
@@ -74,18 +82,20 @@ class Surroundings:
         """
         changed: list[str] = []
         self._ran += ran
-        try:
-            worn = self._look(now, changed)
-        except BaseException:  # noqa: BLE001 - of a handler that the job left; its timer is stopped
-            worn = self._look(now, changed)
+        worn = None
+        for _ in range(MOST_LOOKS):
+            try:
+                worn = self._look(ran, now, changed)
+                break
+            except BaseException as error:  # noqa: BLE001 - of a handler or a thread that jobs left
+                self._look_thoroughly_at = 0.0  # which stops timers
+                worn = f"what its jobs left cannot be looked at: {type(error).__name__}"
         if changed:
             self._tell(changed, job)
         return worn
 
-    def _look(self, now: float, changed: list[str]) -> str | None:
+    def _look(self, ran: float, now: float, changed: list[str]) -> str | None:
         worn = None
-        if _signal.alarm(0):
-            changed.append("the timer of SIGALRM")
         if os.umask(self._umask) != self._umask:
             changed.append("the umask")
         if self._now != self._variables or os.environ is not self._environ:
@@ -96,7 +106,7 @@ class Surroundings:
             moved = True
         if moved:
             worn = self._go_home(changed)
-        if now >= self._look_thoroughly_at:
+        if now >= self._look_thoroughly_at or ran >= LONG:
             self._look_thoroughly_at = now + SPACING
             worn = self._look_thoroughly(changed) or worn
         if count_threads() > self._most_threads:
@@ -134,12 +144,14 @@ class Surroundings:
 
     def _go_home(self, changed: list[str]) -> str | None:
         try:
+            if self._home_was is None or _identity(self._home) != self._home_was:
+                return "a job left its working directory, and closed the way back"
             if os.path.samestat(Path().stat(), os.fstat(self._home)):
                 self._cwd = _cwd()  # the folder itself was renamed or removed
                 return None
             os.fchdir(self._home)
-        except OSError:  # the job closed it
-            return "a job left its working directory"
+        except OSError as error:
+            return f"a job left its working directory, and it cannot be put back: {error.strerror}"
         self._cwd = _cwd()
         changed.append("the working directory")
         return None
@@ -160,7 +172,7 @@ class Surroundings:
         return worn
 
     def _restore_signals(self, changed: list[str]) -> None:
-        for timer, name in ((signal.ITIMER_VIRTUAL, "SIGVTALRM"), (signal.ITIMER_PROF, "SIGPROF")):
+        for timer, name in _TIMERS:
             if any(signal.setitimer(timer, 0)):
                 changed.append(f"the timer of {name}")
         if _signal.pthread_sigmask(signal.SIG_BLOCK, ()) != self._mask:
@@ -178,6 +190,7 @@ class Surroundings:
                 before = self._handlers[_SIGNALS.index(number)]
                 signal.signal(number, signal.SIG_DFL if before is None else before)
             self._again()
+            self._handlers = _handlers()
             changed.append("the handlers of " + ", ".join(map(_name_of, found)))
 
     def _tell(self, changed: list[str], job: Mapping[str, Any]) -> None:
