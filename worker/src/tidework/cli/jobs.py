@@ -72,7 +72,7 @@ def enqueue(
     delay, unique, on_conflict = options["delay"], options["unique"], options["on_conflict"]
     try:
         given = json.loads(params)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"not valid JSON: {error}", param_hint="PARAMS") from error
     try:
         job = Job(
@@ -144,8 +144,8 @@ def cancel_job(job_id: str, queue: str, redis_url: str | None, namespace: str | 
 def _envelope(record: JobRecord) -> dict[str, Any]:
     try:
         found = json.loads(record.body)
-    except ValueError:
-        return {}
+    except (ValueError, RecursionError):
+        return {}  # a dead letter may be anything
     return found if isinstance(found, dict) else {}
 
 
