@@ -1,4 +1,4 @@
-"""What foreign programs may do to a worker by way of its inbox: fill the server, or send too much."""
+"""What foreign programs may do to a worker by way of its inbox: fill the server, send too much."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import ClaimedJob, ExchangeReply
 from tidework.model.outcome import JobError
 
-
 _UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 
 
