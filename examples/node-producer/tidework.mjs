@@ -41,7 +41,7 @@ export function readEnvelope(bytes, newId, now) {
     throw new EnvelopeError("json", "", error.message);
   }
   if (!isObject(document)) throw new EnvelopeError("document", "", "has to be a JSON object");
-  const { v = VERSION, id, task, params, priority, ...rest } = document;
+  const { v = VERSION, id, task, params, priority, ...rest } = underOurNames(document);
   const { created_at, available_at, max_attempts, timeout, unique, trace, ...extra } = rest;
   check(typeof v === "bigint" && v >= 1n, "v", "is no version");
   const job = {
@@ -54,18 +54,33 @@ export function readEnvelope(bytes, newId, now) {
   check(matches(JOB_ID, job.id), "id", "1 to 128 of A-Z a-z 0-9 _ . : - after a letter or digit");
   check(matches(TASK, task), "task", "1 to 200 of A-Z a-z 0-9 _ . : / - after a letter or _");
   if (v > VERSION) return job; // a newer worker reads the rest
-  check(params == null || isObject(params), "params", "has to be an object");
+  check(params == null || isObject(params) || isEmpty(params), "params", "has to be an object");
   check(sizeOf(params ?? {}) <= LONGEST_PARAMS, "params", `more than ${LONGEST_PARAMS} bytes`);
-  check(trace == null || (isObject(trace) && Object.values(trace).every(isText)), "trace", "text");
+  const isTrace = trace == null || isEmpty(trace) || isObject(trace);
+  check(isTrace && Object.values(trace ?? {}).every(isText), "trace", "has to be texts by name");
   return {
     ...job,
-    params: params ?? {},
+    params: isEmpty(params) ? {} : (params ?? {}),
     max_attempts: whole(max_attempts, "max_attempts", 1, 1000),
     timeout: number(timeout, "timeout", 0.001, YEAR),
     unique: readUnique(unique),
-    trace: trace ?? null,
+    trace: isEmpty(trace) ? null : (trace ?? null),
     extra,
   };
+}
+
+// The envelope of the tutorials: task_type in place of task.
+function underOurNames(document) {
+  if (document.task != null || document.task_type === undefined) return document;
+  const found = { ...document };
+  for (const [alias, name] of Object.entries(ALIASES)) {
+    if (found[alias] === undefined) continue;
+    const same = found[name] == null || inText(found[name]) === inText(found[alias]);
+    check(same, name, `says one thing, and ${alias}, which means the same, another`);
+    found[name] = found[alias];
+    delete found[alias];
+  }
+  return found;
 }
 
 /** A unique key and its rules, all of them; null without one. Throws EnvelopeError. */
@@ -127,6 +142,10 @@ function quote(text) {
   return JSON.stringify(text).replace(/[\u007f-\uffff]/g, escape);
 }
 
+const ALIASES = { task_id: "id", task_type: "task", payload: "params", max_attempt: "max_attempts" };
+const isEmpty = (found) => Array.isArray(found) && found.length === 0;
+const inText = (found) =>
+  JSON.stringify(found, (_, value) => (typeof value === "bigint" ? String(value) : value));
 const isText = (found) => typeof found === "string";
 const isNumber = (found) => typeof found === "number" || typeof found === "bigint";
 const isObject = (found) => typeof found === "object" && found !== null && !Array.isArray(found);

@@ -40,6 +40,16 @@ UID = {"uid": "u"}
             UID,
         ),
         ([("HSET", "details", "a", "[1")], "get_job", {"job_id": "a"}),
+        ([("HSET", "details", "a", "[" * 10_000)], "get_job", {"job_id": "a"}),
+        (
+            [
+                ("ZADD", "errors", "1", "E"),
+                ("ZADD", "index", "0", "error:E|0000000000001|a"),
+                ("HSET", "details", "a", "[" * 10_000),
+            ],
+            "list_errors",
+            {},
+        ),
     ],
 )
 async def test_what_cannot_be_read_is_told_as_trouble_of_the_queue(

@@ -14,9 +14,12 @@ import pytest
 
 from tests.support.forgetful import Forgetful
 from tests.support.servers import ValkeyServer, redis_binary
+from tidework.broker.broker import AcceptedDocument, RejectedDocument
 from tidework.broker.redis import RedisBroker
 from tidework.broker.transport import AsyncTransport, BlockingTransport, Transport, drive
 from tidework.errors import BrokerFullError
+from tidework.intake import read_document
+from tidework.maintenance.upkeep import Upkeep
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ClaimedJob, ExchangeRequest, QueueLimits, Settlement
@@ -140,3 +143,47 @@ def test_a_program_without_an_event_loop_is_told_so(server: ValkeyServer) -> Non
             drive(broker.enqueue(QUEUE, [job("b")]))
         assert drive(broker.cancel(QUEUE, "a")) == ("finished" if forget else "cancelled")
     drive(broker.close())
+
+
+async def test_acknowledged_documents_are_let_in_and_new_ones_are_not(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    await broker.open_queue(QUEUE)
+    documents = [b'{"id":"d%d","task":"t"}' % number for number in range(4)] + [b"nonsense"]
+    with server.client() as foreign:
+        foreign.lpush(f"tw1:{{{QUEUE}}}:inbox", *documents)
+    assert await broker.intake(QUEUE, (), (), more=1) == (documents[0],)
+    fill(server)
+
+    with pytest.raises(BrokerFullError):
+        await broker.wait_for_document(QUEUE, timedelta(seconds=1))
+    with pytest.raises(BrokerFullError):
+        await broker.intake(QUEUE, (), (), more=1)
+    assert await broker.stranded(QUEUE, 9) == (documents[0],)
+    assert await broker.intake(QUEUE, (), (), more=9, full=True) == tuple(documents[1:])
+    found = [read_document(raw, 1.0) for raw in documents]
+    accepted = [each for each in found if isinstance(each, AcceptedDocument)]
+    rejected = [each for each in found if isinstance(each, RejectedDocument)]
+    await broker.intake(QUEUE, accepted, rejected, full=True)
+
+    stats = await broker.stats(QUEUE)
+    assert (stats.states[JobState.READY], stats.states[JobState.DEAD], stats.inbox) == (4, 1, 0)
+    assert set(await claim(broker, 9)) == {"d0", "d1", "d2", "d3"}
+
+
+async def test_upkeep_takes_in_a_batch_where_no_worker_is(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    await broker.open_queue(QUEUE)
+    late = b'{"id":"late","task":"t","available_at":4000000000}'
+    with server.client() as foreign:
+        foreign.lpush(f"tw1:{{{QUEUE}}}:inbox", late, late, b"nonsense")
+    fill(server)
+    upkeep = Upkeep(broker, lambda: [QUEUE])
+
+    for _ in range(2):
+        await upkeep.tick()
+
+    assert (await broker.gather(QUEUE, horizon=LEASE)).backlog == 0
+    stats = await broker.stats(QUEUE)
+    assert (stats.states[JobState.SCHEDULED], stats.states[JobState.DEAD]) == (1, 1)

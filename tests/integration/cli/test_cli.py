@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,10 +10,15 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.support.command_line import CommandLine
 from tests.support.fixtures import namespace, redis_url, valkey
 from tidework import Client, JobState, Settings
+from tidework.broker.broker import RejectedDocument
+from tidework.broker.redis import connect
+from tidework.intake import read_document
+from tidework.model.identity import QueueName
 
 __all__ = ["namespace", "redis_url", "valkey"]
 
@@ -54,6 +60,7 @@ def test_an_own_id_enqueues_once(cli: Cli) -> None:
     [
         (("enqueue", "send", "{bad"), "PARAMS: not valid JSON"),
         (("enqueue", "send", "[1]"), "for PARAMS: has to be a JSON object"),
+        (("enqueue", "send", "[" * 10_000), "PARAMS: not valid JSON"),
         (("enqueue", "send", '{"n": NaN}'), "for PARAMS: not JSON data"),
         (("enqueue", "no task!"), "for TASK: has to be"),
         (("enqueue", "send", "--id", "a b"), "for --id: has to be"),
@@ -221,3 +228,34 @@ def test_a_unique_key_admits_one_job(cli: Cli) -> None:
     assert cli.ok("enqueue", "send", "--unique", "invoice-7").splitlines()[0] == first
     refused = cli.refused("enqueue", "send", "--unique", "invoice-7", "--on-conflict", "error")
     assert f"held by job {first}" in refused
+
+
+@pytest.mark.parametrize("raw", [b"[" * 10_000, b'{"id":"deep","x":' + b"[" * 10_000])
+def test_a_dead_letter_that_nobody_can_read_is_shown_as_it_came(
+    cli: Cli, redis_url: str, raw: bytes
+) -> None:
+    found = read_document(raw, 1.0)
+    assert isinstance(found, RejectedDocument)
+    letter = found.named or found.id
+    queue = cli.client.queue("default")
+    with redis.Redis.from_url(redis_url, protocol=2) as foreign:
+        foreign.lpush(f"tw1:{{{queue}}}:inbox", raw)
+    asyncio.run(take_in(redis_url, queue, found))
+
+    (listed,) = json.loads(cli.ok("dead", "list", "-o", "json"))
+    assert (listed["id"], listed["document"]) == (letter, raw.decode())
+    assert json.loads(cli.ok("job", "get", letter, "-o", "json")) == listed
+    assert raw.decode() in cli.ok("job", "get", letter)
+    assert "nested more than 100 deep" in cli.ok("dead", "list")
+    assert "nested more than 100 deep" in cli.ok("dead", "errors")
+    (group,) = json.loads(cli.ok("dead", "errors", "-o", "json"))
+    assert group["example"] == letter
+
+
+async def take_in(redis_url: str, queue: QueueName, refused: RejectedDocument) -> None:
+    """As a worker does."""
+    broker = connect(redis_url)
+    while not await broker.intake(queue, [], [], more=1):
+        pass
+    await broker.intake(queue, [], [refused])
+    await broker.close()

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.worker.consumers import QUEUE, Bench, until
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import BrokerFullError
-from tidework.intake import read_document
+from tidework.intake import BATCH, read_document
 from tidework.model.job import JobState
 
 NOW = 1_700_000_000.0
@@ -184,3 +184,90 @@ def test_a_later_version_without_an_id_gets_one_and_loses_nothing() -> None:
         "id": found.job.id,
         "created_at": found.job.created_at,
     }
+
+
+async def test_what_cannot_be_taken_hides_nothing(bench: Bench) -> None:
+    """Documents that stay where they are, whatever the reason, and one behind them."""
+    stuck = [b'{"id": "stuck%d", "task": "t"}' % number for number in range(250)]
+    state = bench.broker._queues[QUEUE]
+    take_document = state.take_document
+
+    def leave_the_stuck(raw: bytes) -> bool:
+        return raw not in stuck and take_document(raw)
+
+    state.take_document = leave_the_stuck  # type: ignore[method-assign]
+    state.intake += [*stuck, b'{"id": "left", "task": "t"}']
+
+    await bench.wait_sent(1)
+
+    assert (await bench.job("left")).state is JobState.RUNNING
+    assert state.intake == stuck
+
+
+async def test_equal_documents_that_were_left_are_taken_in_together(bench: Bench) -> None:
+    await until(lambda: bench.inbox._sweep_at > 0)
+    bench.broker._queues[QUEUE].intake += [b'{"task": "t"}'] * 50
+    sweeps: list[int] = []
+    stranded = bench.broker.stranded
+
+    async def count(*given: object, **named: object) -> tuple[bytes, ...]:
+        found = await stranded(*given, **named)  # type: ignore[arg-type]
+        sweeps.append(len(found))
+        return found
+
+    bench.broker.stranded = count  # type: ignore[method-assign]
+    bench.consumer.documents_seen = True
+    bench.inbox.sweep.nudge()
+
+    await until(lambda: not bench.broker._queues[QUEUE].intake)
+
+    assert sweeps.count(50) == 2, "seen twice, then gone"
+
+
+async def test_an_unclear_field_is_told_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(3):
+        document = b'{"id": "j%d", "task": "t", "prio": 1}' % number
+        await bench.broker.put_document(QUEUE, document)
+
+    await bench.wait_sent(1)
+    await until(lambda: not bench.broker._queues[QUEUE].intake)
+
+    (record,) = [each for each in caplog.records if "unknown field" in each.getMessage()]
+    assert "'prio', which has no effect; did you mean 'priority'?" in record.getMessage()
+    assert record.__dict__["job_id"] == "j0"
+
+
+async def test_on_a_full_server_the_inbox_is_worked_off(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BLMOVE is refused, and so is whatever adds work, since before the documents came."""
+    intake = bench.broker.intake
+    ready: list[int] = []
+
+    async def refuse(*_: object) -> bytes | None:
+        raise BrokerFullError("full")
+
+    async def let_in(*given: object, full: bool = False, **named: object) -> tuple[bytes, ...]:
+        if not full:
+            raise BrokerFullError("full")
+        found = await intake(*given, full=full, **named)  # type: ignore[arg-type]
+        ready.append((await bench.broker.stats(QUEUE)).states[JobState.READY])
+        return found
+
+    monkeypatch.setattr(bench.broker, "wait_for_document", refuse)
+    monkeypatch.setattr(bench.broker, "intake", let_in)
+    bench.tasks[1].cancel()
+    await asyncio.gather(bench.tasks[1], return_exceptions=True)
+    bench.tasks[1] = asyncio.ensure_future(bench.inbox.watch.run())
+    for number in range(350):
+        document = b'{"id": "j%d", "task": "t"}' % number
+        bench.broker._queues[QUEUE].inbox.append(document)
+
+    for number in range(1, 351):
+        await bench.wait_sent(1)
+        bench.end(number)
+
+    assert 0 < max(ready) < 2 * BATCH
+    assert (await bench.broker.stats(QUEUE)).inbox == 0

@@ -53,7 +53,8 @@ class Intake:
         self._queue = queue
         self._clock = clock
         self._note_rejected = note_rejected
-        self._seen: frozenset[bytes] = frozenset()
+        self._seen: set[bytes] = set()
+        self._tried: set[bytes] = set()
         self._told: set[str] = set()
 
     @property
@@ -89,6 +90,7 @@ class Intake:
     async def sweep(self) -> Taken:
         """Take in what lay in intake at the last sweep already. Raises BrokerError."""
         lying: set[bytes] = set()
+        tried: set[bytes] = set()
         left: list[bytes] = []
         for page in range(MOST_PAGES):
             found = await self._broker.stranded(self._queue, BATCH, page * BATCH)
@@ -96,13 +98,14 @@ class Intake:
                 break
             for raw in found:
                 name = _digest(raw)
-                room = len(left) < BATCH and sum(map(len, left)) < MOST_BYTES
-                # What is tried now, and stays, waits for its next turn behind all others.
-                if name in self._seen and room:
+                lying.add(name)
+                has_room = len(left) < BATCH and sum(map(len, left)) < MOST_BYTES
+                if has_room and name in self._seen and name not in self._tried:
+                    tried.add(name)
                     left.append(raw)
-                else:
-                    lying.add(name)
-        self._seen = frozenset(lying)
+        # What was tried, and stays, has its next turn behind all others.
+        self._tried = (self._tried | tried) & lying if left else set()
+        self._seen = lying
         return await self.take(left)
 
     async def _ask(

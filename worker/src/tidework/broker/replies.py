@@ -31,13 +31,15 @@ from tidework.model.kept_result import KeptResult, kept_result
 from tidework.model.lease import ClaimedJob, ExchangeReply
 from tidework.model.outcome import JobError
 
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+
 
 @contextmanager
 def reading(what: str, queue: QueueName) -> Iterator[None]:
     """Turn what cannot be read into a BrokerError: somebody wrote into the queue past us."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise BrokerError(
             f"{what} of queue {queue} cannot be read as Tidework stores it ({error!r:.200}); "
             f"look into tw1:{{{queue}}}:* for what another program has written"

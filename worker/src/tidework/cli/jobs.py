@@ -176,8 +176,8 @@ def cancel_job(job_id: str, queue: str, redis_url: str | None, namespace: str | 
 def _envelope(record: JobRecord) -> dict[str, Any]:
     try:
         found = json.loads(record.body)
-    except ValueError:
-        return {}
+    except (ValueError, RecursionError):
+        return {}  # a dead letter may be anything
     return found if isinstance(found, dict) else {}
 
 
