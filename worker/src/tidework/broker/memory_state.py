@@ -51,6 +51,7 @@ class QueueState(QueueStore):
             held=hold,
             unique=None if cron else job.unique,
             replaces=replaces,
+            span_ms=self.now if job.delay is not None and available > self.now else 0,
         )
         if waits and not hold:
             others = (e for e in self.entries.values() if e.state is JobState.SCHEDULED)
@@ -160,7 +161,8 @@ class QueueState(QueueStore):
             self._wait_again(entry, self.now + max(delay_ms, CAPPED_RELEASE_DELAY_MS))
             return
         entry.attempt -= 1
-        self._wait_again(entry, self.now + delay_ms if delay_ms else entry.available_ms)
+        due = min(entry.available_ms, self.now)
+        self._wait_again(entry, self.now + delay_ms if delay_ms else due)
 
     def _lose(self, entry: Entry, detail: bytes) -> bool:
         """Count a loss; True if that made the job a dead letter."""
@@ -171,12 +173,13 @@ class QueueState(QueueStore):
         if entry.losses >= self.limits.poison_cap:
             self._finish(entry, JobState.DEAD, detail)
             return True
-        self._wait_again(entry, entry.available_ms)
+        self._wait_again(entry, min(entry.available_ms, self.now))
         return False
 
     def _wait_again(self, entry: Entry, available_ms: int) -> None:
         entry.available_ms = available_ms
         entry.state = JobState.SCHEDULED if available_ms > self.now else JobState.READY
+        entry.span_ms = self.now if available_ms > self.now else 0
         entry.changed_ms = self.now
         entry.token = ""
 
@@ -184,6 +187,7 @@ class QueueState(QueueStore):
         entry.state = state
         entry.changed_ms = self.now
         entry.token = ""
+        entry.span_ms = 0
         entry.held = False
         entry.detail = detail
         if state is not JobState.DEAD:
@@ -206,6 +210,7 @@ class QueueState(QueueStore):
                 waits = entry.available_ms > self.now
                 self._new_earliest |= waits
                 entry.state = JobState.SCHEDULED if waits else JobState.READY
+                entry.span_ms *= waits
                 entry.changed_ms = self.now
 
     def cancel(self, job_id: str) -> str:
@@ -264,6 +269,7 @@ class QueueState(QueueStore):
         ]
         for entry in due[:limit]:
             entry.state = JobState.READY
+            entry.span_ms = 0
         return len(due[:limit])
 
     def reap(self, limit: int) -> tuple[int, int]:

@@ -31,8 +31,8 @@ expect(ids)
 for _ = 1, tonumber(A.accepted) do
   if not is_copy(ARGV[at + 1], ARGV[at + 2], ARGV[at])
     and redis.call('LREM', K.intake, 1, ARGV[at]) > 0 then
-    local holder = insert(ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), due_at(ARGV[at + 4]), '',
-      false, ARGV[at + 5])
+    local holder = insert(ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), ARGV[at + 4], '', false,
+      ARGV[at + 5])
     if type(holder) == 'string' and string.sub(ARGV[at + 5], 2, 2) == 'e' then
       local text = 'its unique key is held by job ' .. holder
       local mode, _, _, key = read_unique(ARGV[at + 5])

@@ -50,6 +50,7 @@ local function finish(id, r, state, detail, fingerprint)
   if r.unique ~= '' then end_unique(id, r.unique) end
 end
 
+-- A job that ran was due. If that lies ahead of now, the clock was set back meanwhile.
 local function wait_again(id, r, available)
   r.state = WAITING
   r.available = available
@@ -57,6 +58,7 @@ local function wait_again(id, r, available)
   save(id, r)
   if available > now then
     make_scheduled(id, r.priority, available)
+    begin_span(id)
   else
     make_ready(id, r.priority, available)
   end
@@ -72,6 +74,6 @@ local function lose(id, r, detail, poison_cap, fingerprint)
     return true
   end
   put(K.details, id, detail)
-  wait_again(id, r, r.available)
+  wait_again(id, r, math.min(r.available, now))
   return false
 end
