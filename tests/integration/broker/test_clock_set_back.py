@@ -122,7 +122,7 @@ async def test_a_retry_waits_as_long_as_it_was_to(queue: Queue) -> None:
     await queue.claim("retried")
 
 
-async def test_so_does_one_that_is_given_back_or_delayed(queue: Queue) -> None:
+async def test_so_does_one_that_is_given_back_or_has_a_delay(queue: Queue) -> None:
     await queue.run_ahead()
     await queue.put(Job("given-back", "t", {}))
     await queue.end(await queue.claim("given-back"), Outcome.release(60 * SECOND, "r"))
