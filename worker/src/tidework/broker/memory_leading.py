@@ -52,7 +52,7 @@ class MemoryLeading(MemoryCalls):
     async def lead(self, queue: QueueName, holder: str, ttl: timedelta) -> int | None:
         state = self._open(queue)
         held_by, term, until = state.leader
-        until = until if until - state.now <= 2 * (ttl // _MS) else state.now + ttl // _MS
+        until = min(until, state.now + 2 * (ttl // _MS))
         state.leader = (held_by, term, until)
         if held_by and until > state.now:
             if (held_by, term) != (holder, state.term):

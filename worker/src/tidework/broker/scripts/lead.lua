@@ -6,11 +6,9 @@
 -- Returns the term, or -1 if the caller does not lead.
 local led = redis.call('GET', K.leader)
 local term = redis.call('GET', K.term) or '0'
--- More than anybody has taken: the server's clock was set back. Its holder renews it in time.
-if led and redis.call('PTTL', K.leader) > 2 * tonumber(A.ttl_ms) then
-  redis.call('PEXPIRE', K.leader, A.ttl_ms)
-end
 if led then
+  -- More than anybody takes: the server's clock was set back. A holder that lives renews it in time.
+  redis.call('PEXPIRE', K.leader, 2 * A.ttl_ms, 'LT')
   if led ~= term .. ' ' .. A.holder then return -1 end
   redis.call('PEXPIRE', K.leader, A.ttl_ms)
   return tonumber(term)
