@@ -294,6 +294,26 @@ async def test_a_cordon_of_an_autoscaler_that_died_meanwhile_ends(queue: Queue) 
     assert kept == {"w": Cordon.NOBODY, "x": Cordon.PERSON}
 
 
+@pytest.mark.leaves_keys("", "the rest of what somebody else deleted")
+@pytest.mark.parametrize("part", ["scheduled", "unique_ttls", "jobs", "records"])
+async def test_what_somebody_else_deleted_stops_nothing(valkey_url: str, part: str) -> None:
+    queue = Queue(valkey_url)
+    await queue.broker.open_queue(queue.name)
+    await queue.run_ahead()
+    await queue.put(Job("ended", "t", {}))
+    await queue.end(await queue.claim("ended"), Outcome.bury(FAILED))
+    unique = Unique("k", until=UniqueUntil.TTL, ttl=60)
+    await queue.put(Job("delayed", "t", {}, delay=60), Job("unique", "t", {}, unique=unique))
+    assert isinstance(queue.broker, ClockedBroker)
+    await queue.broker.transport.command("DEL", queue_key(queue.name, part))
+    queue.clock.jump(-DAY)
+
+    await queue.broker.renew(queue.name, "w", [])
+    await queue.put(Job("later", "t", {}))
+    assert "later" in [found.id for found in await queue.work(want=9)]
+    await queue.broker.close()
+
+
 async def test_a_leader_that_died_meanwhile_is_followed_by_another(valkey_url: str) -> None:
     """The expiry of a key is the server's own, and it moves with its clock."""
     broker, name = connect(valkey_url), QueueName(f"t-{secrets.token_hex(6)}", "q")

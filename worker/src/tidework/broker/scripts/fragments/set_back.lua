@@ -22,24 +22,32 @@ local function above(key, low, high)
   end
 end
 
+local function mend_delay(id, score, back)
+  local r = stored(K.records, id) and load(id)
+  if r then
+    r.available = r.available - back
+    save(id, r)
+  end
+  if score < HELD then
+    place(K.scheduled, score - back * 10, id)
+    new_earliest = true
+  end
+end
+
 local function mend_spans(back)
+  local times = {j = K.scheduled, u = K.unique_ttls, o = K.once_ttls}
   for member, at in above(K.spans, now, '+inf') do
     local kind, name = string.sub(member, 1, 1), string.sub(member, 2)
-    place(K.spans, math.min(at - back, now), member)
-    if kind == 'j' then
-      local score = score_of(K.scheduled, name)
-      local r = stored(K.records, name) and load(name)
-      if r then
-        r.available = r.available - back
-        save(name, r)
-      end
-      if score < HELD then
-        place(K.scheduled, score - back * 10, name)
-        new_earliest = true
-      end
+    local score = times[kind] and score_of(times[kind], name)
+    if not score then
+      take_out(K.spans, member) -- somebody else deleted what it is about
     else
-      local key = kind == 'u' and K.unique_ttls or K.once_ttls
-      place(key, score_of(key, name) - back, name)
+      place(K.spans, math.min(at - back, now), member)
+      if kind == 'j' then
+        mend_delay(name, score, back)
+      else
+        place(times[kind], score - back, name)
+      end
     end
   end
   first_due = nil
@@ -65,11 +73,14 @@ local function mend_ends(back)
   for _, key in ipairs({K.succeeded, K.dead, K.cancelled}) do
     for id, at in above(key, now, '+inf') do
       local r = load(id)
-      remove_from_index(id, r)
-      r.changed = math.min(at - back, now)
-      save(id, r)
-      add_to_index(id, r)
-      place(key, r.changed, id)
+      local ended_at = math.min(at - back, now)
+      if r then
+        remove_from_index(id, r)
+        r.changed = ended_at
+        save(id, r)
+        add_to_index(id, r)
+      end
+      place(key, ended_at, id)
     end
   end
   for id, until_ms in above(K.tombstones, now + LONGEST_TOMBSTONE_MS, '+inf') do
