@@ -56,6 +56,7 @@ async def test_an_instant_stays_what_it_says(kit: Kit) -> None:
 async def test_a_fire_has_waited_as_long_as_its_leader_says(kit: Kit) -> None:
     """However far the leader's clock is from the queue's."""
     term = await kit.broker.take_term(kit.queue)
+    await kit.broker.put_crontasks(kit.queue, term, {"c": b"{}"})
     await kit.broker.admit_cron(kit.queue, term, "c", "f", 0, reset=False)
     fire = int(kit.now + HOUR)
     job = Job("fired", "t", {}, created_at=fire + 2, available_at=fire, delay=-2.0)

@@ -70,6 +70,8 @@ def run(client: redis.Redis, command: str) -> None:
         ("uniques", "HSET {} other gone", "unique key 'other' names job gone"),
         ("uniques", "HDEL {} k", "job new lives without its unique key 'k'"),
         ("unique_ttls", "ZADD {} 5 gone", "unique key 'gone' has a time and no holder"),
+        ("spans", "ZADD {} 5 jgone", "the spans have jgone, which waits for nothing"),
+        ("spans", "ZADD {} 5 ugone", "the spans have ugone, which waits for nothing"),
         ("onces", "HSET {} gone done", "once key 'gone' has a mark and no time"),
         ("once_ttls", "ZADD {} 5 gone", "once key 'gone' has a time and no mark"),
         ("replacing", "HDEL {} after/old", "the link before/new = old goes one way"),

@@ -97,9 +97,11 @@ class Player:
         """As planned, now."""
         now = self.twins.now
         name = self.new_id("j") if plan.known is None else self.pick_id(plan.known)
-        due = None if plan.due is None else (now + plan.due) / 1000
+        delay = None if plan.due is None or not plan.is_span else plan.due / 1000
+        due = None if plan.due is None or plan.is_span else (now + plan.due) / 1000
         self.ids.append(name)
-        return Job(name, plan.task, {}, plan.priority, now / 1000, due, unique=plan.unique)
+        made = Job(name, plan.task, {}, plan.priority, now / 1000, due, unique=plan.unique)
+        return made._replace(delay=delay)
 
 
 def pick(items: Sequence[T], which: int) -> T:

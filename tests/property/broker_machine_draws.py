@@ -25,13 +25,15 @@ ERRORS = (
 class JobPlan:
     """A job to be enqueued.
 
-    known: None = a new id, else which of the latest ids; due: ms from now, None = not said
+    known: None = a new id, else which of the latest ids; due: ms from now, None = not said;
+    is_span: said as a delay, else as an instant
     """
 
     known: int | None = None
     task: str = TASKS[0]
     priority: int = DEFAULT_PRIORITY
     due: int | None = None
+    is_span: bool = False
     unique: Unique | None = None
 
 
@@ -68,6 +70,7 @@ def _plans(count: int) -> list[JobPlan]:
             task=chance.choice(TASKS),
             priority=chance.choice((5, 5, 0, 1, 9)),
             due=chance.choice((None, None, None, -4_000, 0, 1, 3_000, 9_000, 60_000)),
+            is_span=chance.random() < 0.5,
             unique=chance.choice([None] * 3 + [chance.choice(_uniques())]),
         )
         for _ in range(count)

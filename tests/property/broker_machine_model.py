@@ -28,6 +28,7 @@ def expected_of(state: QueueState) -> StoredQueue:
         records={e.id: record_of(e) for e in entries.values()},
         ready=_scores(state, JobState.READY),
         scheduled=_scores(state, JobState.SCHEDULED),
+        spans=dict(_spans(state)),
         leases=_scores(state, JobState.RUNNING),
         holders=dict(Counter(e.worker for e in state.in_state(JobState.RUNNING))),
         details={e.id: json.loads(e.detail) for e in entries.values() if e.detail},
@@ -39,13 +40,13 @@ def expected_of(state: QueueState) -> StoredQueue:
         progress={e.id: e.progress.decode() for e in entries.values() if e.progress},
         index=dict.fromkeys(_index(state), 0),
         errors=dict(Counter(_fingerprint(e) for e in state.in_state(JobState.DEAD))),
-        uniques={key: job_id for key, (job_id, _) in uniques.items()},
-        unique_ttls={key: ms for key, (_, ms) in uniques.items() if ms is not None},
+        uniques={key: job_id for key, (job_id, _, _) in uniques.items()},
+        unique_ttls={key: ms for key, (_, ms, _) in uniques.items() if ms is not None},
         tasks=dict(state.tasks),
         unknown={e.id: e.available_ms for e in entries.values() if e.unknown_until_ms},
         unknown_until={e.id: e.unknown_until_ms for e in entries.values() if e.unknown_until_ms},
-        onces={key: " ".join(lease or ("done",)) for key, (lease, _) in state.onces.items()},
-        once_ttls={key: ms for key, (_, ms) in state.onces.items()},
+        onces={key: " ".join(lease or ("done",)) for key, (lease, _, _) in state.onces.items()},
+        once_ttls={key: ms for key, (_, ms, _) in state.onces.items()},
         replacing=_replacing(state),
         counters={name: count for name, count in state.counters.items() if count},
         services={task: seconds * 1000 for task, seconds in state.service_time.items()},
@@ -68,6 +69,14 @@ def expected_of(state: QueueState) -> StoredQueue:
         crons=dict(_crons(state)),
         runs={f"{e.cron}|{e.id}": 0 for e in entries.values() if e.cron and _lives(e)},
     )
+
+
+def _spans(state: QueueState) -> Iterator[tuple[str, int]]:
+    yield from (("j" + e.id, e.span_ms) for e in state.entries.values() if e.span_ms)
+    for key, (_, until, began) in state.uniques.holders.items():
+        if until is not None:
+            yield "u" + key, began
+    yield from (("o" + key, began) for key, (_, _, began) in state.onces.items())
 
 
 def normal(stored: StoredQueue) -> StoredQueue:

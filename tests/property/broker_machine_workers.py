@@ -27,6 +27,7 @@ from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
 
 UPKEEP_MS = 4_000
+DAY_MS = 86_400_000
 """Often enough for the reaper not to stand still."""
 REPEATED = frozenset({"counters"})
 MOVED_ON = {
@@ -182,6 +183,8 @@ class WorkerActs(Player):
 class TimeActs(WorkerActs):
     """Time goes by, and requests arrive twice or late."""
 
+    is_ahead = False
+
     @act(2, ms=MOMENTS)
     def let_pass(self, ms: int) -> None:
         self.twins.let_pass(ms)
@@ -197,6 +200,21 @@ class TimeActs(WorkerActs):
     @act(1, ms=st.sampled_from((300, 2_000, 8_000)))
     def set_clock_back(self, ms: int) -> None:
         self.twins.set_back(ms)
+
+    @act(1, rounds=st.sampled_from((0, 1)))
+    def run_ahead(self, rounds: int) -> None:
+        """The clock is a day ahead from now on."""
+        self.twins.let_pass(DAY_MS)
+        self.live_on(rounds)
+        self.is_ahead = True
+
+    @act(2, rounds=st.sampled_from((0, 1)))
+    def come_back(self, rounds: int) -> None:
+        """And right again."""
+        if self.is_ahead:
+            self.is_ahead = False
+            self.twins.set_back(DAY_MS)
+            self.live_on(rounds)
 
     @act(1)
     def send_twice(self) -> None:

@@ -56,6 +56,7 @@ def find_faults(stored: StoredQueue) -> list[str]:
         *_unique_keys(stored),
         *_onces(stored),
         *_held_jobs(stored),
+        *_spans(stored),
         *_crontasks(stored),
         *_workers(stored),
     ]
@@ -165,6 +166,16 @@ def _onces(stored: StoredQueue) -> Iterator[str]:
     for key in stored.onces.keys() ^ stored.once_ttls.keys():
         has = "a mark and no time" if key in stored.onces else "a time and no mark"
         yield f"once key {key!r} has {has}"
+
+
+def _spans(stored: StoredQueue) -> Iterator[str]:
+    owners = {"j": stored.scheduled, "u": stored.unique_ttls, "o": stored.once_ttls}
+    for member in stored.spans:
+        if member[1:] not in owners[member[0]]:
+            yield f"the spans have {member}, which waits for nothing"
+    for kind in "uo":
+        for key in owners[kind].keys() - {member[1:] for member in stored.spans}:
+            yield f"the spans lack {kind}{key}"
 
 
 def _held_jobs(stored: StoredQueue) -> Iterator[str]:

@@ -67,6 +67,7 @@ class StoredQueue:
     records: dict[str, StoredRecord]
     ready: Scores
     scheduled: Scores
+    spans: Scores
     leases: Scores
     holders: dict[str, int]
     details: dict[str, Any]
@@ -217,6 +218,7 @@ KINDS: dict[str, str] = {
         [
             "ready",
             "scheduled",
+            "spans",
             "leases",
             "succeeded",
             "dead",

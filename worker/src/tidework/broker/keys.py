@@ -12,6 +12,8 @@ number in the prefix is the layout version.
     records     hash   job id -> packed state (scripts/fragments/record.lua); absent until claimed
     ready       zset   job id by priority, then due time
     scheduled   zset   job id by due time, then priority
+    spans       zset   what waits or is held for a span of time, by the ms when that began: 'j' and
+                       id of scheduled, 'u' and key of unique_ttls, 'o' and key of once_ttls
     leases      zset   job id by expiry, ms
     holders     hash   worker incarnation -> number of leases it holds
     details     hash   job id -> JSON result or last error
@@ -59,6 +61,7 @@ QUEUE_PARTS = (
     "records",
     "ready",
     "scheduled",
+    "spans",
     "leases",
     "holders",
     "details",

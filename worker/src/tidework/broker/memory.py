@@ -206,6 +206,7 @@ class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, Me
     ) -> RenewReply:
         state = self._open(queue)
         state.stamp()
+        state.woken()
         lost, cancel = [], []
         for job_id, token in leases:
             entry = state.entries.get(job_id)

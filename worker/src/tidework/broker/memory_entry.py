@@ -24,6 +24,7 @@ class Entry:
 
     held: until the run that it replaces has ended, the CronTask's or ``replaces``
     raw:  a document that did not validate
+    span_ms: since when it waits for a span of time, 0: it does not, or until an instant
     progress: see progress_text.py
     unknown_until_ms: how long it waits for a worker that knows its task; 0 = it does not
     """
@@ -47,6 +48,7 @@ class Entry:
     cancel: bool = False
     started_ms: int = 0
     lease_ms: int = 0
+    span_ms: int = 0
     token: str = ""
     detail: bytes = b""
     progress: bytes = b""

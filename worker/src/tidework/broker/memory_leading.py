@@ -23,6 +23,8 @@ from tidework.model.lease import (
     CordonedWorker,
 )
 
+_MS = timedelta(milliseconds=1)
+
 
 class MemoryLeading(MemoryCalls):
     """The fenced writes of the MemoryBroker."""
@@ -50,12 +52,14 @@ class MemoryLeading(MemoryCalls):
     async def lead(self, queue: QueueName, holder: str, ttl: timedelta) -> int | None:
         state = self._open(queue)
         held_by, term, until = state.leader
+        until = min(until, state.now + 2 * (ttl // _MS))
+        state.leader = (held_by, term, until)
         if held_by and until > state.now:
             if (held_by, term) != (holder, state.term):
                 return None
         else:
             state.term += 1
-        state.leader = (holder, state.term, state.now + ttl // timedelta(milliseconds=1))
+        state.leader = (holder, state.term, state.now + ttl // _MS)
         return state.term
 
     async def resign(self, queue: QueueName, holder: str) -> None:

@@ -16,17 +16,17 @@ _MS = timedelta(milliseconds=1)
 
 
 class MemoryOnce(MemoryCalls):
-    """``onces`` of a queue: by key the lease of who is at it, None if it is done, and until when
-    (ms)."""
+    """``onces`` of a queue: by key the lease of who is at it, None if it is done, until when
+    and since when (ms)."""
 
     async def once_begin(self, queue: QueueName, lease: Lease, key: str) -> OnceAnswer:
         state = self._open(queue)
         if not _stands(state, lease):
             return OnceAnswer.LOST
         if not _counts(state, key):
-            state.onces[key] = (lease, state.now + LOOK_MS)
+            state.onces[key] = (lease, state.now + LOOK_MS, state.now)
             return OnceAnswer.FIRST
-        holder, _ = state.onces[key]
+        holder = state.onces[key][0]
         if holder is None:
             return OnceAnswer.DONE
         return OnceAnswer.FIRST if holder == lease else OnceAnswer.PENDING
@@ -37,22 +37,22 @@ class MemoryOnce(MemoryCalls):
         state = self._open(queue)
         if key not in state.onces:
             return False
-        holder, _ = state.onces[key]
+        holder = state.onces[key][0]
         if holder != lease:
             return holder is None and ttl is not None
         if ttl is None:
             del state.onces[key]
         else:
-            state.onces[key] = (None, state.now + max(1, ttl // _MS))
+            state.onces[key] = (None, state.now + max(1, ttl // _MS), state.now)
         return True
 
 
 def prune_onces(state: QueueState, limit: int) -> None:
     """Forget what is over, a bounded number; look again later at marks that still count."""
-    over = sorted((until, key) for key, (_, until) in state.onces.items() if until <= state.now)
+    over = sorted((until, key) for key, (_, until, _) in state.onces.items() if until <= state.now)
     for _, key in over[:limit]:
         if _counts(state, key):
-            state.onces[key] = (state.onces[key][0], state.now + LOOK_MS)
+            state.onces[key] = (state.onces[key][0], state.now + LOOK_MS, state.now)
         else:
             del state.onces[key]
 
@@ -66,5 +66,5 @@ def _stands(state: QueueState, lease: Lease) -> bool:
 def _counts(state: QueueState, key: str) -> bool:
     if key not in state.onces:
         return False
-    holder, until = state.onces[key]
+    holder, until, _ = state.onces[key]
     return until > state.now if holder is None else _stands(state, holder)

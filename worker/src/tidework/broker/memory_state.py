@@ -53,6 +53,7 @@ class QueueState(QueueStore):
             held=hold,
             unique=None if cron else job.unique,
             replaces=replaces,
+            span_ms=self.now if job.delay is not None and available > self.now else 0,
         )
         if waits and not hold:
             others = (e for e in self.entries.values() if e.state is JobState.SCHEDULED)
@@ -166,7 +167,8 @@ class QueueState(QueueStore):
             self._wait_again(entry, self.now + max(delay_ms, CAPPED_RELEASE_DELAY_MS))
             return
         entry.attempt -= 1
-        self._wait_again(entry, self.now + delay_ms if delay_ms else entry.available_ms)
+        due = min(entry.available_ms, self.now)
+        self._wait_again(entry, self.now + delay_ms if delay_ms else due)
 
     def _lose(self, entry: Entry, detail: bytes, *, waited_ms: int) -> bool:
         """Count a loss; True if that made the job a dead letter."""
@@ -178,12 +180,14 @@ class QueueState(QueueStore):
             self._finish(entry, JobState.DEAD, detail)
             return True
         pause_ms = pause_after(entry.losses, self.lease_ms * _MS, waited_ms * _MS) // _MS
-        self._wait_again(entry, self.now + pause_ms if pause_ms else entry.available_ms)
+        due = min(entry.available_ms, self.now)
+        self._wait_again(entry, self.now + pause_ms if pause_ms else due)
         return False
 
     def _wait_again(self, entry: Entry, available_ms: int) -> None:
         entry.available_ms = available_ms
         entry.state = JobState.SCHEDULED if available_ms > self.now else JobState.READY
+        entry.span_ms = self.now if available_ms > self.now else 0
         entry.changed_ms = self.now
         entry.token = ""
 
@@ -191,6 +195,7 @@ class QueueState(QueueStore):
         entry.state = state
         entry.changed_ms = self.now
         entry.token = ""
+        entry.span_ms = 0
         entry.held = False
         entry.unknown_until_ms = 0
         entry.detail = detail
@@ -214,6 +219,7 @@ class QueueState(QueueStore):
                 waits = entry.available_ms > self.now
                 self._new_earliest |= waits
                 entry.state = JobState.SCHEDULED if waits else JobState.READY
+                entry.span_ms *= waits
                 entry.changed_ms = self.now
 
     def cancel(self, job_id: str) -> str:
@@ -274,6 +280,7 @@ class QueueState(QueueStore):
         ]
         for entry in due[:limit]:
             entry.state = JobState.READY
+            entry.span_ms = 0
         return len(due[:limit])
 
     def reap(self, limit: int) -> tuple[int, int]:

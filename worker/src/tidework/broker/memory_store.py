@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from tidework.broker.documents import MARKER, hand_out, length_of
+from tidework.broker.memory_clock import latest_span, set_back
 from tidework.broker.memory_entry import Cron, Entry
 from tidework.broker.memory_unique import Uniques
 from tidework.broker.memory_workers import Cordons, StackRequests
@@ -55,7 +56,7 @@ class QueueStore:
         self.run_now_nonces: dict[str, str] = {}
         self.crontasks: dict[str, bytes] = {}
         self.uniques = Uniques()
-        self.onces: dict[str, tuple[Lease | None, int]] = {}
+        self.onces: dict[str, tuple[Lease | None, int, int]] = {}
         self.pause: Pause | None = None
         self.durability = Durability.ASYNC
         self._seen_ms = 0
@@ -100,6 +101,10 @@ class QueueStore:
             self.inbox.append(MARKER)
         self._new_earliest = False
 
+    def woken(self) -> None:
+        """Nobody else need be: who asks is told when the next job is due."""
+        self._new_earliest = False
+
     def wake_idle(self) -> None:
         """Have blocked workers look, ten at most: there is something that one of them is asked."""
         if not self.inbox:
@@ -118,11 +123,11 @@ class QueueStore:
         """Note that the store lives; False while reaping has to stand still after a pause."""
         if 0 <= self.now - self._seen_ms < STAMPED_EVERY_MS:
             return self.now >= self._hold_until
-        if self.now < self._seen_ms:  # the clock was set back: leases keep what they had left
-            back = self._seen_ms - self.now
-            self._hold_until -= back
-            for entry in self.in_state(JobState.RUNNING):
-                entry.lease_ms -= back
+        back = max(self._seen_ms, latest_span(self)) - self.now
+        if back > 0:
+            stamped_back = max(0, self._seen_ms - self.now)
+            self._new_earliest |= set_back(self, back, stamped_back)
+            self._hold_until -= stamped_back
         if self._seen_ms and self.now - self._seen_ms > max(self.lease_ms // 2, SHORTEST_GAP_MS):
             self._hold_until = self.now + self.lease_ms
         self._seen_ms = self.now

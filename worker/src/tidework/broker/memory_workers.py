@@ -42,6 +42,14 @@ class Cordons:
 
         return sorted(workers, key=order)
 
+    def set_back(self, now: int, back: int, *, longest_ms: int) -> None:
+        """The clock was, by ``back``: what no right clock has said ends as much earlier."""
+        for worker in list(self.scores):
+            until = self._until(worker)
+            if until - now > longest_ms:
+                by_person = Cordon.PERSON in self.by_whom(worker, now)
+                self._store(worker, now, by_person=by_person, until_ms=until - back)
+
     def _until(self, worker: str) -> int:
         return self.scores.get(worker, 0) % score_of(by_person=True, until_ms=0)
 
@@ -87,7 +95,7 @@ class StackRequests:
         if answer is not None and found.answered < answer.number <= found.asked:
             found.answered, found.at = answer.number, now
             self.answers[worker] = answer
-        elif found.asked == found.answered and now - found.at >= KEEP_STACKS_MS:
+        elif found.asked == found.answered and abs(now - found.at) >= KEEP_STACKS_MS:
             self.forget(worker)
         return found.asked if found.asked > found.answered else 0
 

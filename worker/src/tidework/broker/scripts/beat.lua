@@ -16,7 +16,7 @@ if redis.call('HGET', K.presence, A.incarnation) ~= '' then
     answered, at = number, now
     note_stacks(A.incarnation, asked, answered, at)
     redis.call('HSET', K.stacks, A.incarnation, A.answered .. ' ' .. A.stacks)
-  elseif asked > 0 and asked == answered and now - at >= KEEP_STACKS_MS then
+  elseif asked > 0 and asked == answered and math.abs(now - at) >= KEEP_STACKS_MS then
     forget_stacks(A.incarnation)
   end
   if asked > answered then waiting = asked end

@@ -17,7 +17,7 @@ local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
     for _, id in ipairs(active) do cancel(id) end
     hold = #active_runs(uid) > 0
   end
-  if insert(job_id, body, tonumber(priority), due_at(due_ms), uid, hold, '') and hold then
+  if insert(job_id, body, tonumber(priority), due_ms, uid, hold, '') and hold then
     write_cron(uid, 'held', job_id)
   end
   write_cron(uid, 'fire', fire, 'job', job_id)

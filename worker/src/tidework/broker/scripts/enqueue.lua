@@ -42,7 +42,7 @@ for i = A.rest, #ARGV, GROUP do
     read[id] = body
     answers[a] = 1
   else
-    local found = S.insert(id, body, tonumber(priority), S.due_at(due), '', false, unique)
+    local found = S.insert(id, body, tonumber(priority), due, '', false, unique)
     answers[a] = found == true and 1 or found or 0
   end
 end

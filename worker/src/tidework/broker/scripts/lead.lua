@@ -7,6 +7,8 @@
 local led = redis.call('GET', K.leader)
 local term = redis.call('GET', K.term) or '0'
 if led then
+  -- More than anybody takes: the server's clock was set back. A holder that lives renews it in time.
+  redis.call('PEXPIRE', K.leader, 2 * A.ttl_ms, 'LT')
   if led ~= term .. ' ' .. A.holder then return -1 end
   redis.call('PEXPIRE', K.leader, A.ttl_ms)
   return tonumber(term)

@@ -12,6 +12,7 @@ local function free_unique_keys(limit)
   for _, key in ipairs(redis.call('ZRANGEBYSCORE', K.unique_ttls, '-inf', now, 'LIMIT', 0, limit)) do
     redis.call('HDEL', K.uniques, key)
     redis.call('ZREM', K.unique_ttls, key)
+    redis.call('ZREM', K.spans, 'u' .. key)
   end
 end
 

@@ -2,8 +2,8 @@
 -- flags: allow-oom
 -- keys: leases
 -- args: batch lease_ms poison_cap
--- uses: now reads writes record waiting guard due reap
--- seldom: unique index history progress finish
+-- uses: now reads writes record waiting guard stamp due reap
+-- seldom: unique index history progress finish cordon set_back
 -- Returns {given back, buried, next due ms}.
 local given_back, buried = 0, 0
 if stamp(tonumber(A.lease_ms)) then

@@ -2,7 +2,8 @@
 -- flags: allow-oom
 -- keys: leases draining
 -- args: incarnation lease_ms ...      groups of: id, token
--- uses: now reads writes record waiting documents guard due asked
+-- uses: now reads writes record waiting documents guard stamp due asked
+-- seldom: index cordon set_back
 -- Returns {next due ms, documents, lost ids, ids whose cancellation is requested,
 -- 1 if the worker is cordoned, 1 if the queue is paused, 1 if somebody asked for its stacks}.
 local lease_ms = tonumber(A.lease_ms)

@@ -15,7 +15,7 @@ if A.term ~= '' then
     return {'ok', 0}
   end
 end
-local inserted = insert(A.job_id, A.body, tonumber(A.priority), now, A.uid, false, '')
+local inserted = insert(A.job_id, A.body, tonumber(A.priority), '', A.uid, false, '')
 -- A copy that comes after another nonce leaves that one be, or that would run once more.
 if A.term ~= '' and (inserted or not last) then write_cron(A.uid, 'run_now', A.nonce) end
 wake()

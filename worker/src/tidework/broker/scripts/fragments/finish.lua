@@ -65,6 +65,7 @@ local function finish(id, r, state, detail, fingerprint)
   if r.unique ~= '' then end_unique(id, r.unique) end
 end
 
+-- A job that ran was due. If that lies ahead of now, the clock was set back meanwhile.
 local function wait_again(id, r, available)
   r.state = WAITING
   r.available = available
@@ -72,6 +73,7 @@ local function wait_again(id, r, available)
   save(id, r)
   if available > now then
     make_scheduled(id, r.priority, available)
+    begin_span(id)
   else
     make_ready(id, r.priority, available)
   end
@@ -93,6 +95,6 @@ local function lose(id, r, detail, poison_cap, fingerprint, waited_ms)
   put(K.details, id, detail)
   local tenths = LOSS_PAUSES[math.min(r.losses, #LOSS_PAUSES)]
   local pause_ms = math.floor(tonumber(A.lease_ms) * tenths / 10) - waited_ms
-  wait_again(id, r, pause_ms > 0 and now + pause_ms or r.available)
+  wait_again(id, r, pause_ms > 0 and now + pause_ms or math.min(r.available, now))
   return false
 end

@@ -1,10 +1,11 @@
 -- keys: jobs runs
 -- New jobs: idempotent by id, at most one per unique key.
 
--- From ms: '' now, with a sign from now on, else Unix time.
+-- From ms: '' now, with a sign from now on, else Unix time. True behind it if it is a span.
 local function due_at(given)
-  if given == '' then return now end
-  return string.find(given, '^[+-]') and now + tonumber(given) or tonumber(given)
+  if given == '' then return now, false end
+  if string.find(given, '^[+-]') then return now + tonumber(given), true end
+  return tonumber(given), false
 end
 
 -- From '<until><on conflict><ttl ms>:<key>'.
@@ -30,7 +31,7 @@ local function replace(old, new)
 end
 
 -- True; false for a known id; or the id of the job that holds the unique key.
-local function insert(id, body, priority, available, cron, hold, spec)
+local function insert(id, body, priority, due, cron, hold, spec)
   if is_known(id) then
     count('known')
     return false
@@ -47,8 +48,10 @@ local function insert(id, body, priority, available, cron, hold, spec)
     hold_key(id, mode, tonumber(ttl_ms), key)
     unique = mode .. key
   end
+  local available, is_span = due_at(due)
   put(K.jobs, id, body)
   count('enqueued')
+  if is_span and available > now then begin_span(id) end
   if cron ~= '' then redis.call('ZADD', K.runs, 0, cron .. '|' .. id) end
   if cron ~= '' or unique ~= '' then
     local r = fresh(priority, available)

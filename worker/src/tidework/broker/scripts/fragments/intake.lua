@@ -19,7 +19,7 @@ end
 -- names itself is its producer's: a known one makes it a copy of that job, and nobody misses it.
 local function accept(raw, id, is_named, body, priority, available, spec)
   if (is_named == '0' and is_known(id)) or not remove_document(raw, '') then return end
-  local holder = insert(id, body, tonumber(priority), due_at(available), '', false, spec)
+  local holder = insert(id, body, tonumber(priority), available, '', false, spec)
   if type(holder) == 'string' and string.sub(spec, 2, 2) == 'e' then
     local text = 'its unique key is held by job ' .. holder
     local mode, _, _, key = read_unique(spec)

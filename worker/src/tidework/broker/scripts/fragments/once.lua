@@ -1,4 +1,4 @@
--- keys: onces once_ttls records
+-- keys: onces once_ttls records spans
 -- Blocks of code that are to be done once per key. `onces` says of a key that its block is done, or
 -- which job is at it, under which lease: a mark that counts for as long as that lease stands.
 -- `once_ttls` says when the key is forgotten, and when to look whether a mark still counts.
@@ -25,17 +25,20 @@ end
 local function mark_once(key, mark, for_ms)
   put(K.onces, key, mark)
   place(K.once_ttls, now + for_ms, key)
+  place(K.spans, now, 'o' .. key)
 end
 
 local function forget_once(key)
   drop(K.onces, key)
   take_out(K.once_ttls, key)
+  take_out(K.spans, 'o' .. key)
 end
 
 local function prune_onces(limit)
   for _, key in ipairs(redis.call('ZRANGEBYSCORE', K.once_ttls, '-inf', now, 'LIMIT', 0, limit)) do
     if once_mark(key) then
       place(K.once_ttls, now + ONCE_LOOK_MS, key)
+      place(K.spans, now, 'o' .. key)
     else
       forget_once(key)
     end

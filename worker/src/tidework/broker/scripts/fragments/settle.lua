@@ -10,7 +10,7 @@ local function release(id, r, delay_ms)
     return
   end
   r.attempt = r.attempt - 1
-  wait_again(id, r, delay_ms > 0 and now + delay_ms or r.available)
+  wait_again(id, r, delay_ms > 0 and now + delay_ms or math.min(r.available, now))
 end
 
 -- kind and extra as an exchange has them; 'u' is a release for want of a worker that knows the task,

@@ -1,4 +1,4 @@
--- keys: uniques unique_ttls replacing jobs
+-- keys: uniques unique_ttls replacing jobs spans
 -- Unique keys: each names the job that holds it. With a ttl it is held for that time, whatever
 -- becomes of the job; else until it ends, or starts.
 -- A job that replaces a running one is held until that one has ended; `replacing` links the two:
@@ -15,8 +15,9 @@ local function hold_key(id, mode, ttl_ms, key)
   redis.call('HSET', K.uniques, key, id)
   if mode == 't' then
     redis.call('ZADD', K.unique_ttls, now + ttl_ms, key)
-  else
-    redis.call('ZREM', K.unique_ttls, key)
+    redis.call('ZADD', K.spans, now, 'u' .. key)
+  elseif redis.call('ZREM', K.unique_ttls, key) == 1 then
+    redis.call('ZREM', K.spans, 'u' .. key)
   end
 end
 
@@ -27,6 +28,7 @@ local function free_key(id, unique)
 end
 
 local function let_go(id)
+  local began = score_of(K.spans, 'j' .. id)
   unschedule(id)
   local r = load(id)
   r.available = math.max(now, r.available)
@@ -34,6 +36,7 @@ local function let_go(id)
   save(id, r)
   if r.available > now then
     make_scheduled(id, r.priority, r.available)
+    if began then place(K.spans, began, 'j' .. id) end
     new_earliest = true
   else
     make_ready(id, r.priority, r.available)

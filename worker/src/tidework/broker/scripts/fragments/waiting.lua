@@ -1,4 +1,4 @@
--- keys: inbox meta
+-- keys: inbox meta spans
 -- Putting jobs where they wait, and waking one worker that blocks on the inbox.
 local new_earliest = false
 local ready_left -- how many jobs are ready; nil: not known
@@ -6,6 +6,12 @@ local ready_left -- how many jobs are ready; nil: not known
 local function make_ready(id, priority, available)
   ready_left = nil
   place(K.ready, priority * BY_PRIORITY + available, id)
+end
+
+-- `spans` has what is held or waits for a span of time instead of until an instant, by when that
+-- began (set_back.lua): 'j' and a job's id, 'u' and a unique key, 'o' and the key of a once block.
+local function begin_span(id)
+  place(K.spans, now, 'j' .. id)
 end
 
 local first_due -- nil: not known, false: none
@@ -17,6 +23,7 @@ end
 
 local function unschedule(id)
   take_out(K.scheduled, id)
+  take_out(K.spans, 'j' .. id)
   first_due = nil
 end
 
