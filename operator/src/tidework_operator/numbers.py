@@ -121,5 +121,7 @@ def _replicas(parts: Parts) -> Iterator[Reading]:
             yield Number("replicas_wanted", "Replicas that the load asks for", wanted, which)
         if seen.load is not None:
             yield Number("backlog", "Ready and due jobs", seen.load.backlog, which)
+            text = "Jobs that wait for a worker that knows their task"
+            yield Number("unknown_task_jobs", text, seen.load.unknown, which)
             age = seen.load.oldest_age
             yield Number("oldest_age_seconds", "Wait of the oldest job", age, which)

@@ -64,9 +64,9 @@ def test_commands_run_and_edits_are_taken_up(dev: DevProcess, tmp_path: Path) ->
     dev.wait_until(lambda: greet() == "good evening, attempt 1")
 
     file.write_text(COMMANDS.replace("command:", "comand:"))
-    dev.wait_for("reloaded", count=2)
-    dev.wait_until(lambda: "did you mean command?" in dev.stderr)
+    assert "did you mean command?" in dev.wait_for("refused")["error"]
+    assert greet() == "good evening, attempt 1"
     file.write_text(COMMANDS)
-    dev.wait_for("reloaded", count=3)
-    assert greet() == "good morning, attempt 1"
+    dev.wait_for("reloaded", count=2)
+    dev.wait_until(lambda: greet() == "good morning, attempt 1")
     assert "Traceback" not in dev.stderr

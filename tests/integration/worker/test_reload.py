@@ -117,6 +117,28 @@ def test_a_running_job_ends_in_its_version_and_the_next_one_has_the_new(
     assert worker.metric("tidework_jobs_lease_lost_total") == 0
 
 
+def test_a_job_that_was_unknown_runs_once_the_new_version_knows_it(
+    versions: Versions, start_worker: StartWorker, jobs: Jobs
+) -> None:
+    worker = start_worker("versioned").wait_started()
+    job_id = jobs.put("only_in_2")
+    until(lambda: jobs.get(job_id).releases, "it is given back")
+    # The next looks are seconds away, and then a minute.
+    until(lambda: jobs.get(job_id).releases >= 3, "several times")
+    warnings = [line for line in worker.lines() if "waits for a worker that knows" in line["event"]]
+    assert [line["level"] for line in warnings] == ["warning"]
+    assert "unknown task 'only_in_2'; did you mean 'only_in_1'?" in warnings[0]["cause"]
+    assert worker.events("job given back"), "the others are told as well"
+
+    versions.write(2)
+    reload(worker)
+
+    recalled = worker.wait_event("jobs that waited for a worker that knows their task are ready")
+    assert (recalled["jobs"], recalled["queue"]) == (1, "jobs")
+    assert jobs.result(job_id) == 2
+    assert jobs.get(job_id).attempt == 1
+
+
 def test_a_version_that_does_not_import_changes_nothing(
     versions: Versions, start_worker: StartWorker, jobs: Jobs
 ) -> None:

@@ -47,6 +47,17 @@ def test_an_application_that_cannot_be_used(
     assert all(word in worker.text() for word in words)
 
 
+def test_a_worker_of_another_queue_than_its_tasks_says_so(start_worker: StartWorker) -> None:
+    worker = start_worker(queue=["jbos"])
+
+    worker.wait_started()
+
+    until(lambda: "is declared for a queue that this worker serves (jbos)" in worker.text(), "told")
+    (line,) = [line for line in worker.lines() if "is declared for a queue" in line["event"]]
+    assert line["level"] == "warning"
+    assert "they are declared for jobs; did you mean 'jobs'?" in line["event"]
+
+
 def test_a_taken_probe_port(start_worker: StartWorker) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -93,6 +93,15 @@ def test_a_worker_of_other_queues_than_its_tasks_is_warned(
     assert len(caplog.records) == bool(told)
 
 
+def test_tasks_that_name_no_queue_may_well_be_sent_elsewhere(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    warn_of_other_queues(specs_of("default"), ("reports",))
+    (record,) = caplog.records
+    assert record.levelname == "INFO"
+
+
 def test_an_unknown_task_is_warned_of_once_and_told_each_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

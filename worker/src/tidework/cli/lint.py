@@ -63,8 +63,8 @@ def lint(files: tuple[Path, ...], namespace: str | None, *, apps: bool) -> None:
     for given in given_in(manifests, now):
         for remark in remarks(given, now):
             click.echo(f"CronTask {given.title}: {remark}")
-    for unchecked in checked.unchecked:
-        click.echo(f"not checked: {unchecked}")
+    for left_out in checked.unchecked:
+        click.echo(f"not checked: {left_out}")
     queues, crontasks = len(manifests.queues), len(manifests.crontasks)
     also = f", {len(commands)} commands file(s)" if commands else ""
     click.echo(

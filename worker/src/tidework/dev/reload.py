@@ -1,4 +1,4 @@
-"""Notices edits: of the documents, of the Python files beside them, and of commands files.
+"""Notices edits: of the documents, and of Python and commands files in the folders beside them.
 
 The kernel's word only wakes us; whether a document changed is seen by comparing it with what was
 read, so that an edit made before the watch stood is not missed.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
 
 from watchfiles import Change as Edit
@@ -23,11 +23,12 @@ logging.getLogger("watchfiles").setLevel(logging.WARNING)
 LOOK_EVERY_MS = 1000
 
 
-class Change(Enum):
-    """What was edited. Code asks for more: its workers are replaced."""
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """A burst of edits. documents: one of them has changed; code: other files, absolute"""
 
-    DOCUMENTS = "documents"
-    CODE = "code"
+    documents: bool
+    code: frozenset[str]
 
 
 class _Relevant(DefaultFilter):
@@ -60,8 +61,9 @@ async def watch(
     before: Snapshot,
     folders: Callable[[], Collection[Path]],
     commands: Callable[[], Collection[Path]] = tuple,
-) -> AsyncIterator[Change]:
-    """Yield once per burst of edits, for ever.
+) -> AsyncIterator[Edits]:
+    """Yield once per burst of edits, for ever. Whether code is part of an application is not known
+    here.
 
     paths:    files and folders with documents; before: their snapshot from before they were read
     folders:  where the applications are imported from
@@ -79,10 +81,8 @@ async def watch(
     )
     async for changes in edits:
         now = snapshot_of(paths)
-        code = {str(path) for path in commands()}
-        if any(path.endswith(".py") or path in code for _, path in changes):
-            before = now
-            yield Change.CODE
-        elif now != before:
-            before = now
-            yield Change.DOCUMENTS
+        own = {str(path) for path in commands()}
+        code = frozenset(path for _, path in changes if path.endswith(".py") or path in own)
+        if code or now != before:
+            documents, before = now != before, now
+            yield Edits(documents, code)

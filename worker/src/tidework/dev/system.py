@@ -14,17 +14,18 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from tidework.broker.redis import RedisBroker, connect
 from tidework.clock import SystemClock
+from tidework.dev.applications import Applications
 from tidework.dev.autoscaler import Autoscaler, ScaledQueue
 from tidework.dev.console import Console
 from tidework.dev.local_workers import LocalWorkers
-from tidework.dev.reload import Change, Snapshot, snapshot_of, watch
+from tidework.dev.reload import Snapshot, snapshot_of, watch
 from tidework.dev.server_guard import ServerGuard
 from tidework.dev.valkey import EmbeddedValkey
 from tidework.errors import BrokerError, TideworkError
@@ -101,9 +102,13 @@ class DevSystem:
         logging.getLogger("tidework.scheduler").setLevel(logging.WARNING)
         terms = service.leadership
         autoscaler = Autoscaler(broker, terms, clock, self._console, self._queues)
+        self._applications = Applications(self._common_environment(url))
         try:
+            troubles = await self._applications.start(manifests)
             await self._apply(manifests, broker, service, url)
             self._tell_started(manifests, url if server is None else server.told_url)
+            for error in troubles:
+                self._console.tell("refused", error=f"{error}; no worker of it can start")
             trouble = (BrokerError,)
             loops = [
                 Loop("autoscaler", autoscaler.tick, tolerates=trouble),
@@ -149,10 +154,9 @@ class DevSystem:
         broker: RedisBroker,
         service: SchedulerService,
         url: str,
-        *,
-        code_changed: bool = False,
+        changed: Collection[QueueName] = (),
     ) -> None:
-        """Make the running system that of the documents."""
+        """Make the running system that of the documents. changed: queues with other code"""
         now = SystemClock().now()
         specs = [spec_of(crontask, now) for crontask in manifests.crontasks]
         wanted = {queue.queue_name: queue for queue in manifests.queues}
@@ -167,7 +171,7 @@ class DevSystem:
                 self._queues[name] = ScaledQueue(queue, workers)
                 continue
             scaled.queue, scaled.leaving = queue, False
-            scaled.workers.follow(queue, folder, code_changed=code_changed)
+            scaled.workers.follow(queue, folder, code_changed=name in changed)
         for name, scaled in self._queues.items():
             scaled.leaving = name not in wanted
         self._manifests = manifests
@@ -184,19 +188,25 @@ class DevSystem:
         }
 
     async def _reload(self, broker: RedisBroker, service: SchedulerService, url: str) -> None:
-        async for change in watch(
+        applications = self._applications
+        async for edits in watch(
             self._options.paths, self._before, self._folders, self._commands_files
         ):
+            if not (applications.note(edits.code) or edits.documents):
+                continue  # a file beside the application
             try:
                 found = read_manifests(self._options.paths, namespace=self._options.namespace)
-                await self._apply(found, broker, service, url, code_changed=change is Change.CODE)
+                # Before anything ends: what does not load is told, and the others work on.
+                changed = await applications.reload(found)
+                await self._apply(found, broker, service, url, changed)
             except ManifestErrors as error:
                 for fault in error.errors:
                     self._console.tell("refused", error=f"{fault}; what ran before goes on")
             except TideworkError as error:
                 self._console.tell("refused", error=f"{error}; what ran before goes on")
             else:
-                what = "the application's code" if change is Change.CODE else "the documents"
+                applications.take_over()
+                what = "the application's code" if changed else "the documents"
                 self._console.tell("reloaded", what=what)
 
     def _folders(self) -> set[Path]:

@@ -42,28 +42,39 @@ async def check_documents(manifests: Manifests, common: Mapping[str, str] | None
     """Load each application in a process of its own, where the workers of its queue start."""
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def one(queue: TaskQueue, crontasks: list[CronTask]) -> Tried:
-        folder = manifests.folders[queue.queue_name]
+    async def one(queues: list[TaskQueue], crontasks: list[CronTask]) -> Tried:
+        folder = manifests.folders[queues[0].queue_name]
         jobs = [(crontask.spec.task, crontask.spec.params) for crontask in crontasks]
-        environment = environment_of(queue, common or {})
+        environment = environment_of(queues[0], common or {})
         async with turns:
-            return await try_out(Trial(queue.spec.app, folder, environment, jobs))
+            return await try_out(Trial(queues[0].spec.app, folder, environment, jobs))
 
-    of_queue = {
-        queue.queue_name: [c for c in manifests.crontasks if c.queue_name == queue.queue_name]
-        for queue in manifests.queues
-    }
-    found = await asyncio.gather(
-        *(one(queue, of_queue[queue.queue_name]) for queue in manifests.queues)
-    )
+    groups = _by_application(manifests)
+    found = await asyncio.gather(*(one(*group) for group in groups))
     checked = Checked()
-    for queue, tried in zip(manifests.queues, found, strict=True):
-        checked.sources[queue.queue_name] = tried.sources
-        if tried.error:
-            error = manifests.error(queue, tried.error, "spec", "app")
-            (checked.broken if tried.is_certain else checked.unchecked).append(error)
-        for crontask, fault in zip(of_queue[queue.queue_name], tried.faults, strict=False):
+    for (queues, crontasks), tried in zip(groups, found, strict=True):
+        for queue in queues:
+            checked.sources[queue.queue_name] = tried.sources
+            if tried.error:
+                error = manifests.error(queue, tried.error, "spec", "app")
+                (checked.broken if tried.is_certain else checked.unchecked).append(error)
+        for crontask, fault in zip(crontasks, tried.faults, strict=False):
             if fault is not None:
                 error = manifests.error(crontask, fault.reason, "spec", fault.field)
                 checked.faults.append(error)
     return checked
+
+
+def _by_application(manifests: Manifests) -> list[tuple[list[TaskQueue], list[CronTask]]]:
+    """TaskQueues with the same application in the same folder and environment, and their
+    CronTasks: one import serves them all."""
+    found: dict[tuple[object, ...], tuple[list[TaskQueue], list[CronTask]]] = {}
+    of_queue = {}
+    for queue in manifests.queues:
+        folder, variables = manifests.folders[queue.queue_name], queue.plain_env.items()
+        key = (queue.spec.app, folder, tuple(sorted(variables)))
+        group = of_queue[queue.queue_name] = found.setdefault(key, ([], []))
+        group[0].append(queue)
+    for crontask in manifests.crontasks:
+        of_queue[crontask.queue_name][1].append(crontask)
+    return list(found.values())

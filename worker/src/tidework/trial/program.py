@@ -18,6 +18,7 @@ from tidework.app import Tidework
 from tidework.app_loading import load_app
 from tidework.errors import AppImportError, ConfigurationError, ParamsError
 from tidework.meant import did_you_mean, listed
+from tidework.model.command import COMMANDS_SUFFIXES
 from tidework.trial.sources import sources_below
 
 
@@ -44,8 +45,14 @@ def _try_out(request: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "queues": {name: task.spec.queue for name, task in app.tasks.items()},
         "faults": [_fault_of(app, job["task"], job["params"]) for job in request["jobs"]],
-        "sources": sorted(sources_below(Path.cwd())),
+        "sources": _sources_of(request["app"]),
     }
+
+
+def _sources_of(app: str) -> list[str]:
+    if app.endswith(COMMANDS_SUFFIXES):
+        return [str(Path(app).resolve())]
+    return sorted(sources_below(Path.cwd()))
 
 
 def _is_certain(error: BaseException) -> bool:

@@ -54,22 +54,22 @@ def _imports_of(name: str, path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) + 1 - node.level]
-            base = ".".join(
+            start = ".".join(
                 [*(above if node.level else []), *([node.module] if node.module else [])]
             )
-            yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            yield start
+            yield from (f"{start}.{alias.name}" for alias in node.names)
 
 
 def _files_of(module: str, root: Path) -> Iterator[Path]:
     """Of the module and the packages around it, as far as they lie below ``root``."""
     parts = module.split(".")
     for entry in dict.fromkeys(sys.path):
-        base = Path(entry or ".").resolve()
-        if not (_is_below(base, root) or root.is_relative_to(base)):
+        start = Path(entry or ".").resolve()
+        if not (_is_below(start, root) or root.is_relative_to(start)):
             continue
         for count in range(1, len(parts) + 1):
-            place = base.joinpath(*parts[:count])
+            place = start.joinpath(*parts[:count])
             for path in (place / "__init__.py", place.with_suffix(".py")):
                 if _is_below(path, root) and path.is_file():
                     yield path.resolve()

@@ -18,6 +18,7 @@ from tidework.model.task import TaskSpec
 MOST_TASKS = 1000
 """Names that are announced; an application of more is not checked beyond them."""
 AGAIN_AFTER_S = 3600.0
+DEFAULT_QUEUE = "default"
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +59,18 @@ class Announcing:
 
 
 def warn_of_other_queues(specs: Mapping[str, TaskSpec], served: Sequence[str]) -> None:
-    """Log it where no task of the application is declared for a queue that the worker serves."""
+    """Log it where no task of the application is declared for a queue that the worker serves.
+
+    Tasks that name no queue are often sent to one by name, by CronTasks above all: no warning.
+    """
     declared = sorted({spec.queue for spec in specs.values()})
     if not declared:
         logger.warning("the application has no tasks: every job of its queues is unknown to it")
     elif not set(declared) & set(served):
+        level = logging.INFO if declared == [DEFAULT_QUEUE] else logging.WARNING
         meant = did_you_mean(served[0], declared) if len(served) == 1 else ""
-        logger.warning(
+        logger.log(
+            level,
             "no task of the application is declared for a queue that this worker serves (%s): "
             "they are declared for %s%s Only jobs that are sent there by name will run; "
             "serve the others with --queue",
