@@ -192,11 +192,8 @@ class ValkeyServer(ServerProcess):
 
 
 @contextmanager
-def loading(server: ValkeyServer) -> Iterator[Callable[[], None]]:
-    """The running server is restarted and loads its data for as long as the context stands.
-
-    Calling what this yields has it end its loading now.
-    """
+def loading(server: ValkeyServer) -> Iterator[None]:
+    """The running server is restarted and loads its data for as long as the context stands."""
     with server.client() as client:
         pipe = client.pipeline()
         for number in range(SLOWLY_LOADED):
@@ -207,7 +204,7 @@ def loading(server: ValkeyServer) -> Iterator[Callable[[], None]]:
         wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"], "rewritten")
     server.kill()
     server.start_loading()
-    yield server.end_loading
+    yield
     server.end_loading()
 
 
