@@ -1,4 +1,4 @@
-"""`tidework scheduler` that starts while Redis is full, a replica, loading or away."""
+"""`tidework scheduler` whose Redis is full, a replica, loading or away: at its start, and later."""
 
 from __future__ import annotations
 
@@ -144,3 +144,20 @@ def test_on_a_full_server_it_leads_and_its_fires_wait(
     program.wait_until(lambda: has_fired(redis.url), "the CronTask fired")
 
     assert program.terminate() == 0
+
+
+@pytest.mark.parametrize("trouble", Trouble)
+def test_fires_wait_until_redis_serves_again(
+    redis: Troubled, start: Callable[[str], Program], trouble: Trouble
+) -> None:
+    program = start(redis.url)
+    program.wait_until(lambda: has_fired(redis.url), "the CronTask fired")
+
+    redis.begin(trouble)
+    program.wait_said("fires of queue default/ticks have to wait: Redis at ")
+    assert trouble.value in program.text
+    redis.mend(trouble)
+
+    program.wait_said("queue default/ticks is served again")
+    assert program.terminate() == 0
+    assert "Traceback" not in program.text

@@ -1,4 +1,4 @@
-"""A worker that starts while Redis is full, a replica, loading or away."""
+"""A worker whose Redis is full, a replica, loading or away: when it starts, and while it works."""
 
 from __future__ import annotations
 
@@ -105,3 +105,36 @@ def test_a_job_with_a_block_that_is_done_once_ends_on_a_full_server(
 
     assert own_jobs.result(job_id) is True
     assert own_jobs.get(job_id).attempt == 1
+
+
+@pytest.mark.parametrize("trouble", NO_ANSWER)
+def test_an_outcome_is_kept_until_redis_serves_again(
+    redis: Troubled, start_worker: StartWorker, own_jobs: Jobs, folder: Path, trouble: Trouble
+) -> None:
+    worker = start_worker(redis_url=redis.url).wait_started()
+    job_id = own_jobs.put("hold", path=str(folder / "a"))
+    until((folder / "a.began").exists, "the job runs")
+
+    redis.begin(trouble)
+    (folder / "a.go").touch()
+    worker.wait_event("job succeeded")
+    until(lambda: trouble.value in worker.whole_text(), "it says why it cannot settle")
+    redis.mend(trouble)
+
+    assert own_jobs.result(job_id) == "held"
+    assert own_jobs.get(job_id).deliveries == 1
+    worker.wait_event("Redis answers again")
+    assert own_jobs.result(own_jobs.put("add", a=1, b=1)) == 2, "it works on"
+
+
+def test_an_outcome_is_settled_on_a_server_that_is_full_by_now(
+    redis: Troubled, start_worker: StartWorker, own_jobs: Jobs, folder: Path
+) -> None:
+    start_worker(redis_url=redis.url).wait_started()
+    job_id = own_jobs.put("hold", path=str(folder / "a"))
+    until((folder / "a.began").exists, "the job runs")
+
+    redis.begin(Trouble.FULL)
+    (folder / "a.go").touch()
+
+    assert own_jobs.result(job_id) == "held"
