@@ -165,6 +165,23 @@ class ValkeyServer(ServerProcess):
         head, options = super().command()[:5], super().command()[5:]
         return [*head, *usual, *options]
 
+    def deny_disk(self) -> None:
+        """Take no writes (MISCONF), for a snapshot that could not be written."""
+        (self.folder / "dump.rdb").mkdir(exist_ok=True)
+        with self.client() as client:
+            if client.info("persistence")["rdb_last_bgsave_status"] == "ok":
+                client.bgsave()
+                wait_until(
+                    lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err",
+                    "the snapshot fails",
+                )
+            client.config_set("save", "3600 1")
+
+    def allow_disk(self) -> None:
+        """Snapshots do not matter any more."""
+        with self.client() as client:
+            client.config_set("save", "")
+
     def start_loading(self) -> None:
         """Start on data that takes minutes to load; return when it says that it loads."""
         options = self._options

@@ -1,4 +1,4 @@
-"""A real server in trouble: full, a replica, loading, away; and the end of it."""
+"""A real server in trouble: full, a replica, loading, away, without its disk; and the end of it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ class Trouble(Enum):
     REPLICA = "is a read-only replica; point the URL at the primary"
     LOADING = "is still loading its data; try again"
     AWAY = "cannot be reached"
+    DISK = "cannot write to its disk and takes no writes"
 
 
-NO_ANSWER = [trouble for trouble in Trouble if trouble is not Trouble.FULL]
+NO_ANSWER = [Trouble.REPLICA, Trouble.LOADING, Trouble.AWAY]
 """In which nothing is done for anybody."""
+NO_WRITES = [*NO_ANSWER, Trouble.DISK]
+"""In which nothing is changed for anybody."""
 
 
 class Troubled:
@@ -48,6 +51,8 @@ class Troubled:
                 self._loading.enter_context(loading(self.server))
             case Trouble.AWAY:
                 self.server.sync_and_kill()
+            case Trouble.DISK:
+                self.server.deny_disk()
 
     def mend(self, trouble: Trouble) -> None:
         """The server serves as before."""
@@ -62,6 +67,8 @@ class Troubled:
                 self._loading.close()
             case Trouble.AWAY:
                 self.server.restart()
+            case Trouble.DISK:
+                self.server.allow_disk()
 
 
 @contextmanager

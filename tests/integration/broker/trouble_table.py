@@ -32,6 +32,8 @@ class Trouble(Enum):
     AWAY = "away at the first request"
     GOES = "goes away with the request"
     LOADING = "loads its data"
+    DISK = "cannot write to its disk"
+    """MISCONF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ FULL = End(BrokerFullError, "is out of memory and refuses new work")
 REPLICA = End(BrokerUnavailableError, "is a read-only replica; point the URL at the primary")
 CUT_OFF = End(BrokerUnavailableError, "does not serve this now")
 AWAY = End(BrokerUnavailableError, "cannot be reached")
+DISK = End(BrokerUnavailableError, "cannot write to its disk and takes no writes")
 LOADING = End(BrokerUnavailableError, "is still loading its data; try again")
 
 _OF_ALL = {
@@ -55,11 +58,13 @@ _OF_ALL = {
     Trouble.AWAY: AWAY,
     Trouble.GOES: AWAY,
     Trouble.LOADING: LOADING,
+    Trouble.DISK: DISK,
 }
 LOOKS: Mapping[Trouble, End] = _OF_ALL | {
     Trouble.FULL: DONE,
     Trouble.DEMOTED: DONE,
     Trouble.CUT_OFF: CUT_OFF,
+    Trouble.DISK: DONE,
 }
 """It changes nothing: a replica that was asked before goes on to answer."""
 GOES_ON: Mapping[Trouble, End] = _OF_ALL | {Trouble.FULL: DONE, Trouble.DEMOTED: REPLICA}

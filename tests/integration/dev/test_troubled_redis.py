@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.dev_process import DevProcess
-from tests.support.troubles import NO_ANSWER, Trouble, Troubled, troubled_server
+from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
 from tidework import Client, Settings
 from tidework.model.job import Job
 
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("trouble", NO_ANSWER)
+@pytest.mark.parametrize("trouble", NO_WRITES)
 def test_it_says_what_is_the_matter_and_ends(
     redis: Troubled, folder: Path, trouble: Trouble
 ) -> None:

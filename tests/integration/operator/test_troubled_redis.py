@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_cluster import FakeCluster
-from tests.support.troubles import NO_ANSWER, Trouble, Troubled, troubled_server
+from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
 from tidework.clock import ManualClock
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
@@ -39,7 +39,7 @@ async def terms(redis: Troubled, tmp_path: Path) -> AsyncIterator[ClusterLeaders
     await connections.close()
 
 
-@pytest.mark.parametrize("trouble", NO_ANSWER)
+@pytest.mark.parametrize("trouble", NO_WRITES)
 async def test_a_queue_is_led_once_its_redis_serves(
     redis: Troubled, terms: ClusterLeadership, trouble: Trouble, caplog: pytest.LogCaptureFixture
 ) -> None:

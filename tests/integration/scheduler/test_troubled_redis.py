@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.troubles import NO_ANSWER, Trouble, Troubled, troubled_server
+from tests.support.servers import ValkeyServer
+from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
 from tidework.client import Client
 from tidework.errors import BrokerError
 from tidework.settings import Settings
@@ -70,6 +71,9 @@ class Program:
 
     def terminate(self) -> int:
         self._process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
         return self._process.wait(timeout=PATIENCE_S)
 
     def kill(self) -> None:
@@ -100,7 +104,7 @@ def has_fired(url: str) -> bool:
         client.close_sync()
 
 
-@pytest.mark.parametrize("trouble", NO_ANSWER)
+@pytest.mark.parametrize("trouble", NO_WRITES)
 def test_it_waits_until_redis_serves_and_says_so(
     redis: Troubled, start: Callable[[str], Program], trouble: Trouble
 ) -> None:
@@ -117,7 +121,18 @@ def test_it_waits_until_redis_serves_and_says_so(
     assert "Traceback" not in program.text
 
 
-@pytest.mark.parametrize("trouble", NO_ANSWER)
+def test_a_redis_that_refuses_it_is_not_waited_for(start: Callable[[str], Program]) -> None:
+    with ValkeyServer(None, "--requirepass", "secret") as guarded:
+        program = start(guarded.url)
+
+        assert program.wait() == 2
+
+    (line,) = program.text.splitlines()
+    assert line.startswith("tidework: Redis at ")
+    assert "refuses the credentials" in line
+
+
+@pytest.mark.parametrize("trouble", NO_WRITES)
 def test_it_ends_at_sigterm_while_it_waits(
     redis: Troubled, start: Callable[[str], Program], trouble: Trouble
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, until
-from tests.support.troubles import NO_ANSWER, Trouble, Troubled, troubled_server
+from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
 from tidework.client import Client
 from tidework.errors import BrokerFullError
 from tidework.settings import Settings
@@ -42,7 +42,7 @@ def wait_told(worker: WorkerProcess, trouble: Trouble) -> str:
     return text
 
 
-@pytest.mark.parametrize("trouble", NO_ANSWER)
+@pytest.mark.parametrize("trouble", NO_WRITES)
 def test_a_worker_waits_until_redis_serves_and_says_so(
     redis: Troubled, start_worker: StartWorker, own_jobs: Jobs, namespace: str, trouble: Trouble
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_worker_waits_until_redis_serves_and_says_so(
     assert own_jobs.get(job_id).deliveries == 1
 
 
-@pytest.mark.parametrize("trouble", NO_ANSWER)
+@pytest.mark.parametrize("trouble", NO_WRITES)
 def test_a_worker_that_waits_ends_at_sigterm(
     redis: Troubled, start_worker: StartWorker, trouble: Trouble
 ) -> None:
@@ -107,7 +107,7 @@ def test_a_job_with_a_block_that_is_done_once_ends_on_a_full_server(
     assert own_jobs.get(job_id).attempt == 1
 
 
-@pytest.mark.parametrize("trouble", NO_ANSWER)
+@pytest.mark.parametrize("trouble", NO_WRITES)
 def test_an_outcome_is_kept_until_redis_serves_again(
     redis: Troubled, start_worker: StartWorker, own_jobs: Jobs, folder: Path, trouble: Trouble
 ) -> None:
