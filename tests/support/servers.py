@@ -9,7 +9,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -144,6 +145,9 @@ class ServerProcess:
         self.stop()
 
 
+SLOWLY_LOADED = 6000
+"""Entries that take 20 ms each, which makes two minutes; between two of them the server answers."""
+
 SURE = ("--appendfsync", "always")
 """For tests of what survives a kill: by the second, a slow disk makes answered writes wait, and
 they are lost with the process."""
@@ -161,10 +165,64 @@ class ValkeyServer(ServerProcess):
         head, options = super().command()[:5], super().command()[5:]
         return [*head, *usual, *options]
 
+    def deny_disk(self) -> None:
+        """Take no writes (MISCONF), for a snapshot that could not be written."""
+        (self.folder / "dump.rdb").mkdir(exist_ok=True)
+        with self.client() as client:
+            if client.info("persistence")["rdb_last_bgsave_status"] == "ok":
+                client.bgsave()
+                wait_until(
+                    lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err",
+                    "the snapshot fails",
+                )
+            client.config_set("save", "3600 1")
+
+    def allow_disk(self) -> None:
+        """Snapshots do not matter any more."""
+        with self.client() as client:
+            client.config_set("save", "")
+
+    def start_loading(self) -> None:
+        """Start on data that takes minutes to load; return when it says that it loads."""
+        options = self._options
+        self._options += ("--key-load-delay", "20000")
+        self._options += ("--loading-process-events-interval-bytes", "1024")
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(self.command(), stdout=log, stderr=log)
+        self._options = options
+        wait_until(self._is_loading, f"the server on port {self.port} loads")
+
+    def end_loading(self) -> None:
+        """Load the rest at once; return when the server is up."""
+        with self.client() as client:
+            client.config_set("key-load-delay", "0")
+        self._wait_until_up()
+
+    def _is_loading(self) -> bool:
+        with self.client() as client:
+            return bool(client.info("persistence")["loading"])
+
     @property
     def url(self) -> str:
         """Database 0 of the server."""
         return f"redis://127.0.0.1:{self.port}/0"
+
+
+@contextmanager
+def loading(server: ValkeyServer) -> Iterator[None]:
+    """The running server is restarted and loads its data for as long as the context stands."""
+    with server.client() as client:
+        pipe = client.pipeline()
+        for number in range(SLOWLY_LOADED):
+            pipe.set(f"ballast-{number}", os.urandom(1100))
+        pipe.execute()
+        write_to_disk(client)
+        client.bgrewriteaof()  # a base file of entries, each of which is delayed
+        wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"], "rewritten")
+    server.kill()
+    server.start_loading()
+    yield
+    server.end_loading()
 
 
 def replica_of(primary: ValkeyServer, binary: Path | None = None) -> ValkeyServer:

@@ -46,7 +46,7 @@ class Rig:
         self.broker = connect(url, LIMITS)
         self.through = connect(proxy.url, LIMITS)
         self.letter = ""
-        self._url = url
+        self.url = url
         self._read: dict[bytes, AcceptedDocument | RejectedDocument] = {}
 
     async def dump(self) -> Dump:
@@ -98,7 +98,7 @@ class Rig:
     async def prune_now(self) -> None:
         """Retention is over for whatever has ended."""
         zero = timedelta(0)
-        broker = connect(self._url, QueueLimits(LIMITS.lease, keep_succeeded=zero, keep_dead=zero))
+        broker = connect(self.url, QueueLimits(LIMITS.lease, keep_succeeded=zero, keep_dead=zero))
         await broker.upkeep(self.queue)
         await broker.close()
 

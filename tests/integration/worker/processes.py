@@ -134,8 +134,12 @@ class WorkerProcess:
         until(lambda: "ok" in self.probe("/readyz")[1], "the worker is ready")
         return self
 
+    def whole_text(self) -> str:
+        """The log as it is, from its beginning."""
+        return self._log.read_text(errors="replace")
+
     def text(self) -> str:
-        """The log as it is."""
+        """The end of the log, to be shown."""
         return self._log.read_text(errors="replace")[-6000:]
 
     def probe(self, path: str) -> tuple[int, str]:

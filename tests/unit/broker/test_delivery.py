@@ -141,12 +141,12 @@ async def test_a_lost_reply_is_not_sent_for_again(url: str, error: Any) -> None:
     assert names(side.sent("a:6379")).count("EVALSHA") == 1
 
 
-async def test_a_refusal_for_good_is_not_repeated() -> None:
+async def test_a_replica_without_another_server_is_not_asked_twice() -> None:
     side = FakeSide({"a:6379": answers(ReadOnlyError("x"))})
 
     request = await ask(delivery(side))
 
-    assert isinstance(request.error, BrokerRefusedError)
+    assert isinstance(request.error, BrokerUnavailableError)
     assert side.opened[0].left == 1, "the address may lead elsewhere by now"
 
 
@@ -329,3 +329,30 @@ async def test_a_server_that_is_too_old_is_refused_before_anything_is_sent() -> 
     assert isinstance(request.error, BrokerRefusedError)
     assert "a:6379 is version 6.2.14; Tidework needs Redis 7.0" in str(request.error)
     assert side.sent("a:6379") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("BUSY Redis is busy running a script.", "is busy with a script of somebody else"),
+        ("MISCONF Errors writing to the AOF file", "cannot write to its disk"),
+        ("NOREPLICAS Not enough good replicas to write.", "has fewer replicas than"),
+    ],
+)
+async def test_what_passes_by_itself_is_worth_another_try(answer: str, told: str) -> None:
+    side = FakeSide({"a:6379": answers(ResponseError(answer), 7)})
+    found = delivery(side)
+
+    with pytest.raises(BrokerUnavailableError, match=told):
+        await found.ask(KEY, CALL)
+
+    assert await found.ask(KEY, CALL) == 7
+
+
+async def test_an_answer_that_nobody_expects_is_told_as_it_is() -> None:
+    side = FakeSide({"a:6379": answers(ResponseError("ERR what is this"))})
+
+    with pytest.raises(BrokerError, match="answered: ERR what is this") as caught:
+        await delivery(side).ask(KEY, CALL)
+
+    assert type(caught.value) is BrokerError

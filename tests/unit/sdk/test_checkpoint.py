@@ -19,7 +19,12 @@ from tests.unit.sdk.long_jobs import (
     stream_after,
 )
 from tidework import checkpoint, progress
-from tidework.errors import BrokerUnavailableError, CheckpointError, ConfigurationError
+from tidework.errors import (
+    BrokerRefusedError,
+    BrokerUnavailableError,
+    CheckpointError,
+    ConfigurationError,
+)
 from tidework.model.identity import QueueName
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.model.progress import KEY_LIMIT, MOST_CHECKPOINTS, check_texts
@@ -219,16 +224,32 @@ def test_outside_of_a_job_it_is_a_plain_iteration() -> None:
     progress(1)
 
 
-def test_a_place_that_cannot_be_read_is_a_failed_attempt(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_job_that_cannot_ask_where_it_stands_is_given_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, is_async: bool
 ) -> None:
     async def fail(_queue: QueueName, _job: str) -> Any:
         raise BrokerUnavailableError("gone for a test")
 
     monkeypatch.setattr(bench.broker, "checkpoints", fail)
     walker = Walker([1])
+    outcome = bench.run(walker.task(is_async=is_async))
 
-    assert error_of(bench.run(walker.task(is_async=False))).type == "BrokerUnavailableError"
+    assert outcome.kind is OutcomeKind.RELEASE
+    assert "gone for a test" in outcome.cause
+    assert walker.done == []
+
+
+def test_a_place_that_redis_refuses_to_tell_is_a_failed_attempt(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_queue: QueueName, _job: str) -> Any:
+        raise BrokerRefusedError("no right for a test")
+
+    monkeypatch.setattr(bench.broker, "checkpoints", refuse)
+    walker = Walker([1])
+
+    assert error_of(bench.run(walker.task(is_async=False))).type == "BrokerRefusedError"
     assert walker.done == []
 
 

@@ -26,7 +26,7 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── NoAnswerError             a worker does not answer a request
     ├── UniqueConflictError       another job holds the unique key, and on_conflict is error
     └── BrokerError
-        ├── BrokerUnavailableError   Redis cannot be reached, does not answer, or cannot serve just now
+        ├── BrokerUnavailableError   Redis does not answer, or cannot serve just now
         ├── BrokerRefusedError       Redis is too old, or refuses the credentials or a right
         ├── BrokerFullError          Redis is out of memory under noeviction
         ├── NotDurableError          stored, but not as durably as its queue asks
@@ -291,8 +291,8 @@ class BrokerError(TideworkError):
 
 
 class BrokerUnavailableError(BrokerError):
-    """Redis cannot be reached, does not answer in time, or cannot serve just now: it loads its data,
-    is a read-only replica, cannot write to its disk. Worth another try."""
+    """Redis cannot be reached, does not answer in time, or cannot serve just now: it loads its
+    data, is a read-only replica, cannot write to its disk. Worth another try."""
 
 
 class BrokerRefusedError(BrokerError):

@@ -16,11 +16,17 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from tidework.broker.broker import Producer
 from tidework.broker.transport import drive
 from tidework.client import Client
-from tidework.errors import CancelRequested, CheckpointError, ConfigurationError
+from tidework.errors import (
+    BrokerUnavailableError,
+    CancelRequested,
+    CheckpointError,
+    ConfigurationError,
+)
 from tidework.model.current import CurrentJob, RunningJob, running_job
-from tidework.model.endings import HandedBack
+from tidework.model.endings import GivenBack, HandedBack
 from tidework.model.identity import QueueName
 from tidework.model.progress import (
     MOST_CHECKPOINTS,
@@ -70,8 +76,9 @@ def checkpoint(
     name:     tells several checkpoints of one job apart; at most 16 of them, 40 characters each
     An item is finished when the loop asks for the next one. When the worker is to end, or somebody
     has the job cancelled, the loop ends there: the job is given back uncounted to go on elsewhere,
-    or is cancelled (CancelRequested). Raises ConfigurationError for a bad value, CheckpointError if
-    the item where it stands does not come, BrokerError if that place cannot be read.
+    or is cancelled (CancelRequested). It is given back likewise if Redis is away when the first loop
+    begins. Raises ConfigurationError for a bad value, CheckpointError if the item where it stands
+    does not come, BrokerError if Redis refuses to say where that is.
     """
     if len(name) > NAME_LIMIT or not name.isprintable():
         raise ConfigurationError(
@@ -98,8 +105,7 @@ class Checkpoint(Generic[T]):
         if not isinstance(job, RunningJob):
             return iter(self._sync_items(None))
         if job.positions is None:
-            place = _place_of(job.describe())
-            job.positions = dict(drive(_client.blocking_broker().checkpoints(*place)))
+            job.positions = drive(self._read_positions(job, _client.blocking_broker()))
         return self._in_job(self._begin(job))
 
     async def __aiter__(self) -> AsyncIterator[T]:
@@ -109,8 +115,7 @@ class Checkpoint(Generic[T]):
                 yield item
             return
         if job.positions is None:
-            place = _place_of(job.describe())
-            found = dict(await _client.broker().checkpoints(*place))
+            found = await self._read_positions(job, _client.broker())
             if job.positions is None:  # another checkpoint of the job may have asked meanwhile
                 job.positions = found
         with self._begin(job) as walk:
@@ -131,6 +136,13 @@ class Checkpoint(Generic[T]):
                     walk.finish(key)
                     walk.look(CancelRequested)
             walk.end()
+
+    async def _read_positions(self, job: RunningJob, broker: Producer) -> dict[str, Key]:
+        try:
+            return dict(await broker.checkpoints(*_place_of(job.describe())))
+        except BrokerUnavailableError as error:
+            # Nothing of the loop was done: that Redis is away is no fault of the job.
+            raise GivenBack(f"nobody says where {where(self._name)} stands: {error}") from error
 
     def _begin(self, job: RunningJob) -> _Walk[T]:
         return _Walk(job, self._name, self._key, starts_there=callable(self._source))

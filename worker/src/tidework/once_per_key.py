@@ -133,8 +133,8 @@ def once(key: str, ttl: Seconds) -> Once:
 
     key: 1 to 200 printable characters. What is entered is True for the job that is to do the block,
     False if it was done. While another job is at it, this one is given back uncounted and runs
-    again after 1 s, then 2 s, 4 s and so on up to a minute; likewise if Redis is away at the start. If
-    the block raises, whoever comes next is the first again.
+    again after 1 s, then 2 s, 4 s and so on up to a minute; likewise if Redis is away at the
+    start. If the block raises, whoever comes next is the first again.
     Raises ConfigurationError for a bad value and outside of a job, LeaseLostError, and BrokerError
     before the block. After it Redis is asked again until it answers or the job's time is over.
     """
