@@ -201,7 +201,7 @@ def _remedy(sent: object, found: object) -> str:
             "tidework.StoredSecret if it may lie in Redis as plain text"
         )
     if isinstance(sent, (datetime, time)) and type(sent) is type(found):
-        return "its offset from UTC has seconds; convert it with astimezone(UTC)"
+        return "its offset from UTC has seconds, or it has a fold; convert it with astimezone(UTC)"
     if type(sent) is not type(found) and isinstance(sent, type(found)):
         return f"declare its type as {type(sent).__name__}, or as a union with it"
     if type(sent) is type(found):
