@@ -78,9 +78,9 @@ def typed(draw: st.DrawFn, depth: int = 2) -> tuple[Any, Any]:
         return dict[key, inner], dict.fromkeys(draw(keys), value)  # type: ignore[valid-type]
     inner, value = draw(typed(depth - 1))
     if kind == "list":
-        return list[inner], [value] * draw(st.integers(0, 2))
+        return list.__class_getitem__(inner), [value] * draw(st.integers(0, 2))
     if kind == "tuple":
-        return tuple[inner, int], (value, 1)
+        return tuple.__class_getitem__((inner, int)), (value, 1)
     holder = create_model("Holder", x=(inner, ...))
     return holder, holder.model_construct(x=value)
 
