@@ -140,7 +140,9 @@ class LookActs(Player):
 
     @act(1, which=WHICH)
     def get_job(self, which: int) -> None:
-        self.twins.ask("get_job", self.pick_id(which))
+        job_id = self.pick_id(which)
+        self.twins.ask("get_job", job_id)
+        self.twins.ask("forgotten_at", job_id)
 
     @act(
         6,

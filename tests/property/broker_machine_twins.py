@@ -44,6 +44,7 @@ HOUR_MS = 3_600_000
 READ_OUTS = frozenset(
     [
         "get_job",
+        "forgotten_at",
         "list_jobs",
         "list_errors",
         "stats",

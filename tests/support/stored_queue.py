@@ -17,6 +17,7 @@ import redis
 
 from tidework.broker.keys import QUEUE_PARTS, queue_key
 from tidework.model.identity import QueueName
+from tidework.model.kept_result import is_refused
 
 HELD = 9 * 10**15
 """Score among the scheduled jobs of one that waits for another to end."""
@@ -200,7 +201,7 @@ def _read_job(job_id: bytes, stored: bytes) -> tuple[str, bytes]:
 _HASHES: Mapping[str, Any] = {
     "records": _read_record,
     "holders": int,
-    "details": json.loads,
+    "details": lambda raw: raw.decode() if is_refused(raw) else json.loads(raw),
     "counters": int,
     "services": float,
     "presence": lambda raw: json.loads(raw) if raw else None,

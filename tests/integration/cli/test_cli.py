@@ -61,7 +61,7 @@ def test_an_own_id_enqueues_once(cli: Cli) -> None:
         (("enqueue", "send", "{bad"), "PARAMS: not valid JSON"),
         (("enqueue", "send", "[1]"), "for PARAMS: has to be a JSON object"),
         (("enqueue", "send", "[" * 10_000), "PARAMS: not valid JSON"),
-        (("enqueue", "send", '{"n": NaN}'), "for PARAMS: not JSON data"),
+        (("enqueue", "send", '{"n": NaN}'), "for PARAMS: not valid JSON: NaN"),
         (("enqueue", "no task!"), "for TASK: has to be"),
         (("enqueue", "send", "--id", "a b"), "for --id: has to be"),
         (("enqueue", "send", "--unique", "x" * 201), "for --unique: has to be"),

@@ -16,7 +16,9 @@ import pytest
 
 from tests.integration.worker.processes import is_alive, until
 from tidework.model.command import Command
-from tidework.worker.command_end import CommandEnd
+from tidework.model.kept_result import kept_result
+from tidework.model.retry import RetryPolicy
+from tidework.worker.command_end import Attempts, CommandEnd, outcome_of
 from tidework.worker.command_output import LINE_LIMIT
 from tidework.worker.command_run import run_command
 
@@ -142,9 +144,9 @@ def test_a_long_line_is_cut_and_says_so(caplog: pytest.LogCaptureFixture) -> Non
     assert end.last_line is None, "it is longer than a result may be"
     (line,) = lines_of(caplog, "stdout")
     assert line == "x" * LINE_LIMIT + f" [... {10_000_000 - LINE_LIMIT} bytes left out ...]"
-    told = [r.getMessage() for r in caplog.records if "a result may have" in r.getMessage()]
-    assert len(told) == 1
-    assert "10000000 bytes" in told[0]
+    outcome = outcome_of(end, Attempts(1, 3, RetryPolicy(), lambda: 0.0))
+    refusal = kept_result(outcome.detail).refusal
+    assert "has 10000000 bytes, a result may have" in refusal
 
 
 def test_what_is_not_logged_is_said_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -37,6 +37,8 @@ from tests.unit.model.wire_types import (
     Colour,
     Computed,
     Dog,
+    Hexed,
+    Keywords,
     Level,
     Open,
     Options,
@@ -131,6 +133,8 @@ EXACT: list[tuple[Any, Any]] = [
     (Pair, Pair(1, NOON)),
     (Options, {"at": NOON}),
     (Open, Open(a=1, b=[2])),
+    (Hexed, Hexed(raw=b"\xff")),
+    (Keywords, Keywords(default=b"\xff", type=b"\xfe", fields={"type": b"\xfd"}, metadata=b"")),
     (Box[datetime], Box[datetime](inside=NOON)),
     (Literal["a", 1], 1),
     (Level, Level.HIGH),
@@ -252,3 +256,7 @@ def test_a_model_that_is_complete_only_later_is_read_then() -> None:
     Later.model_rebuild()
     value = Later(inner=Missing(raw=b"\xff"))
     assert arrives(signature, value) == {"x": value}
+
+
+def test_a_command_reads_what_its_model_computes() -> None:
+    assert arrives(CommandSignature("c", Computed), x=3) == {"x": 3, "double": 6}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import (
+    Field,
     SecretBytes,
     SecretStr,
     SerializeAsAny,
@@ -20,6 +21,9 @@ from tests.unit.model.wire_types import (
     Animal,
     Dog,
     Excluding,
+    Hashed,
+    MadeLater,
+    Moody,
     Open,
     Order,
     Pathed,
@@ -29,6 +33,7 @@ from tests.unit.model.wire_types import (
 )
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.command import CommandSignature
+from tidework.model.signature import Signature
 
 NAN, INF = float("nan"), float("inf")
 
@@ -63,6 +68,8 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (datetime, datetime(1900, 1, 1, tzinfo=AMSTERDAM), r"astimezone\(UTC\)"),
     (list[Path | str], [Path("a"), "b"], "would arrive as"),
     (Any, object(), "not JSON data"),
+    (Hashed, Hashed.model_construct(x="a"), "'a' would arrive as 'hash of a'"),
+    (Moody, Moody(x=1), "1 would arrive as 2"),
     (str, "\ud800", "not JSON data"),
     (Open, Open(b=NAN), "b: nan is not JSON data"),
 ]
@@ -92,6 +99,7 @@ def test_a_command_is_refused_what_would_arrive_as_something_else(
 @pytest.mark.parametrize(
     ("hint", "told"),
     [
+        (Annotated[int, Field(exclude=True)], r"\.x is declared with exclude=True"),
         (Excluding, r"task 't': Excluding\.x is declared with exclude=True"),
         (list[Excluding | None], r"Excluding\.x"),
         (dict[tuple[int, int], int], "a key of type tuple"),
@@ -118,3 +126,15 @@ def test_what_was_changed_into_a_wrong_type_is_refused() -> None:
 def test_a_command_is_told_of_a_param_that_its_model_would_ignore() -> None:
     with pytest.raises(ParamsError, match="y: no such param of Holder; it has: x"):
         arrives(command_of(int), x=1, y=2)
+
+
+def test_a_field_that_no_caller_can_give_is_refused() -> None:
+    with pytest.raises(ParamsError, match=r"x\.key: its JSON .* cannot be read back"):
+        arrives(taking(MadeLater), MadeLater(1))
+
+
+def test_a_param_that_cannot_be_written_is_named() -> None:
+    def function(first: int, second: Any) -> None: ...
+
+    with pytest.raises(ParamsError, match="second: not JSON data"):
+        arrives(Signature("t", function), 1, object())

@@ -17,6 +17,8 @@ from pydantic import (
     Field,
     PrivateAttr,
     computed_field,
+    field_validator,
+    model_serializer,
 )
 from typing_extensions import TypedDict
 
@@ -114,6 +116,49 @@ class Tree(BaseModel):
 class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
     a: int = 0
+
+
+class Hexed(BaseModel):
+    model_config = ConfigDict(ser_json_bytes="hex", val_json_bytes="hex")
+    raw: bytes
+
+
+class Keywords(BaseModel):
+    """Fields that are called as parts of a schema are."""
+
+    default: bytes
+    type: bytes
+    fields: dict[str, bytes]
+    metadata: bytes
+
+
+class Hashed(BaseModel):
+    """Reading it twice changes it twice."""
+
+    x: str
+
+    @field_validator("x")
+    @classmethod
+    def _hash(cls, found: str) -> str:
+        return f"hash of {found}"
+
+
+class Moody(BaseModel):
+    """Dumps something else."""
+
+    x: int
+
+    @model_serializer
+    def _dump(self) -> dict[str, int]:
+        return {"x": self.x + 1}
+
+
+@dataclasses.dataclass
+class MadeLater:
+    """Has what no caller can give."""
+
+    a: int
+    key: UUID = dataclasses.field(default_factory=uuid4, init=False)
 
 
 class Cached(BaseModel):

@@ -40,9 +40,9 @@ def _delay(_ctx: click.Context, _param: click.Parameter, value: float | None) ->
         raise click.BadParameter(f"{value} is no number of seconds")
     if value is not None:
         try:
-            delay_given("--delay", value)
+            delay_given("delay", value)
         except ConfigurationError as error:
-            raise click.BadParameter(str(error)) from error
+            raise click.BadParameter(str(error), param_hint="--delay") from error
     return value
 
 

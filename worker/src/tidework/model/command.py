@@ -151,7 +151,7 @@ class CommandSignature(Signature):
             return dict(params)
         checked = self._read(self._own_shape, params, unions)
         try:
-            found: dict[str, Any] = from_json(self._own_shape.write(checked))
+            found: dict[str, Any] = from_json(self._own_shape.write(checked, to_be_read=False))
         except Exception as error:
             raise ParamsError(self._task, f"not JSON data: {error}") from error
         return found

@@ -161,12 +161,13 @@ def _judged(is_same: Callable[[Any, Any], bool]) -> _Rule:
 
 
 def _same_time(sent: Any, found: Any) -> bool:
-    offset = sent.utcoffset() == found.utcoffset()
-    if sent == found:
-        return bool(offset)
+    offset = sent.utcoffset()
+    if offset != found.utcoffset():
+        return False
+    if offset is None and sent.fold != found.fold:
+        return False  # with an offset it says nothing more
     # Two zones never agree on a moment that comes twice (PEP 495): compare what they show.
-    here, there = sent.replace(tzinfo=None, fold=0), found.replace(tzinfo=None, fold=0)
-    return bool(offset and here == there)
+    return bool(sent == found or sent.replace(tzinfo=None) == found.replace(tzinfo=None))
 
 
 def _same_float(sent: float, found: float) -> bool:

@@ -89,11 +89,15 @@ class Shape:
         raw = data.raw if type(data) is EncodedParams else to_json(data, inf_nan_mode="constants")
         return self.read(raw, unions)
 
-    def write(self, value: object, exclude: set[str] | None = None) -> bytes:
-        """Dump without looking back."""
-        # round_trip: no computed field, and Json[...] as JSON within JSON.
+    def write(
+        self, value: object, exclude: set[str] | None = None, *, to_be_read: bool = True
+    ) -> bytes:
+        """Dump without looking back.
+
+        to_be_read: as this shape reads it, without computed fields, Json[...] as JSON within JSON
+        """
         return self._writer.to_json(
-            value, exclude=exclude, by_alias=True, round_trip=True, warnings=False
+            value, exclude=exclude, by_alias=True, round_trip=to_be_read, warnings=False
         )
 
     def dump(self, value: object, exclude: set[str] | None = None) -> Dumped:
@@ -104,7 +108,8 @@ class Shape:
         try:
             raw = self.write(value, exclude)
         except Exception as error:
-            raise UnsendableError((), f"not JSON data: {error}; convert it first") from error
+            path = self._place_of_what_cannot_be_written(value)
+            raise UnsendableError(path, f"not JSON data: {error}; convert it first") from error
         refuse_what_json_has_not(raw)
         # Of plain data equality says enough, and is asked in C.
         if self._is_safe or (self._is_data and from_json(raw) == value):
@@ -117,6 +122,15 @@ class Shape:
             first = first or fault
         assert first is not None
         raise first
+
+    def _place_of_what_cannot_be_written(self, value: object) -> tuple[str, ...]:
+        """The first field that cannot, if it is a model."""
+        for name in sorted(self.fields):
+            try:
+                self._writer.to_json(value, include={name}, round_trip=True, warnings=False)
+            except Exception:  # noqa: BLE001 - as the whole has failed before
+                return (name,)
+        return ()
 
     @cached_property
     def _other_readers(self) -> dict[str, SchemaValidator]:
@@ -201,7 +215,7 @@ def _remedy(sent: object, found: object) -> str:
             "tidework.StoredSecret if it may lie in Redis as plain text"
         )
     if isinstance(sent, (datetime, time)) and type(sent) is type(found):
-        return "its offset from UTC has seconds; convert it with astimezone(UTC)"
+        return "its offset from UTC has seconds, or it has a fold; convert it with astimezone(UTC)"
     if type(sent) is not type(found) and isinstance(sent, type(found)):
         return f"declare its type as {type(sent).__name__}, or as a union with it"
     if type(sent) is type(found):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
@@ -91,25 +91,20 @@ class Signature:
         }
 
     def _make_model(self, found: _Parameters) -> type[BaseModel]:
-        rest: Any = self._rest or Any
         # Prefixed: a parameter may be called 'schema' or 'model_config'.
         fields: dict[str, Any] = {f"p_{name}": field for name, field in found.items()}
-        config = WIRE_CONFIG | ConfigDict(
+        own = ConfigDict(
             extra="allow" if self._open else "forbid",
             alias_generator=_without_prefix,
             arbitrary_types_allowed=False,
         )
+        config = cast("ConfigDict", {**WIRE_CONFIG, **own})
         try:
-            ground: type[BaseModel] = type(
-                "Params",
-                (BaseModel,),
-                {
-                    "__module__": __name__,
-                    "__annotations__": {"__pydantic_extra__": dict.__class_getitem__((str, rest))},
-                    "model_config": config,
-                },
+            model: type[BaseModel] = (
+                create_model(self._task, __base__=_taking_more(config, self._rest), **fields)
+                if self._open
+                else create_model(self._task, __config__=config, **fields)
             )
-            model: type[BaseModel] = create_model(self._task, __base__=ground, **fields)
         except Exception as error:
             raise ConfigurationError(
                 f"task {self._task!r}: a parameter's type cannot be checked by pydantic: {error}"
@@ -248,6 +243,13 @@ def hints_of(task: str, function: Callable[..., Any]) -> dict[str, Any]:
             f"task {task!r}: an annotation cannot be read: {error}; what it names is needed "
             "while the program runs, so import it outside of TYPE_CHECKING"
         ) from error
+
+
+def _taking_more(config: ConfigDict, hint: Any) -> type[BaseModel]:
+    """A model that keeps what it has no field for, each of this type."""
+    extra = dict.__class_getitem__((str, hint))
+    parts = {"__annotations__": {"__pydantic_extra__": extra}, "model_config": config}
+    return type("Params", (BaseModel,), {"__module__": __name__, **parts})
 
 
 def _special_of(hint: Any) -> str:

@@ -204,7 +204,8 @@ def _refuse_fields(what: str, node: _Node) -> None:
         if isinstance(fields, dict)
         else [(each.get("name", "?"), each) for each in fields]
     )
-    for name, field in named:
+    for own_name, field in named:
+        name = read_alias(field) or own_name
         if field.get("serialization_exclude"):
             raise ConfigurationError(
                 f"{what}: {owner}.{name} is declared with exclude=True, so that it would be left "

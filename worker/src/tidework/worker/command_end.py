@@ -42,7 +42,7 @@ class CommandEnd(NamedTuple):
 
     code:      exit code, negative for a signal
     last_line: of stdout, None if there is none or if it was above RESULT_LIMIT
-    last_size: its bytes
+    unkept: bytes of a last line that was above it, else 0
     trace:     last lines of stderr, or of stdout if stderr was silent
     soft:      seconds after which it got SIGTERM for its soft timeout, None if it did not
     """
@@ -51,7 +51,7 @@ class CommandEnd(NamedTuple):
     last_line: bytes | None
     trace: str
     soft: float | None = None
-    last_size: int = 0
+    unkept: int = 0
 
 
 class Attempts(NamedTuple):
@@ -66,8 +66,8 @@ class Attempts(NamedTuple):
 def outcome_of(end: CommandEnd, attempts: Attempts) -> Outcome:
     """The Outcome of the attempt."""
     if end.code == 0:
-        if end.last_size > RESULT_LIMIT:
-            return Outcome.complete(refused_result(_too_long(end.last_size)))
+        if end.unkept:
+            return Outcome.complete(refused_result(_too_long(end.unkept)))
         return Outcome.complete(_result_in(end.last_line))
     error = JobError("CommandFailed", _message_of(end), end.trace, _cause_of(end))
     if end.code == BURY_CODE:

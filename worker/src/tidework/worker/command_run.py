@@ -113,8 +113,8 @@ def run_command(
             if started.returncode is None:
                 _end(started, leftovers)
             raise
-    tail = err.tail or out.tail
-    return CommandEnd(code, out.last_line, tail, soft if was_told else None, out.last_size)
+    tail, unkept = err.tail or out.tail, out.last_size if out.last_size > RESULT_LIMIT else 0
+    return CommandEnd(code, out.last_line, tail, soft if was_told else None, unkept)
 
 
 @contextlib.contextmanager
