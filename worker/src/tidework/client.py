@@ -8,6 +8,7 @@ Connections are made at the first call, hence by each process for itself.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -37,6 +38,8 @@ from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, Enqueued, Job, JobState
 from tidework.model.outcome import JobError
 from tidework.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 FIRST_LOOK_S = 0.01
@@ -114,12 +117,20 @@ class Client:
         A job whose id is known, or whose unique key is held, is not inserted.
         Raises UniqueConflictError, EnvelopeError, BrokerError.
         """
-        return await self._broker().enqueue(self.queue(queue), jobs) if jobs else ()
+        if not jobs:
+            return ()
+        found = await self._broker().enqueue(self.queue(queue), jobs)
+        _tell_enqueued(queue, jobs, found)
+        return found
 
     def enqueue_sync(self, queue: str, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         """As ``enqueue``."""
         name = self._queues.get(queue) or self.queue(queue)
-        return drive(self._blocking_broker().enqueue(name, jobs)) if jobs else ()
+        if not jobs:
+            return ()
+        found = drive(self._blocking_broker().enqueue(name, jobs))
+        _tell_enqueued(queue, jobs, found)
+        return found
 
     async def get(self, job_id: str, *, queue: str) -> JobRecord:
         """Everything known of a job. Raises JobNotFoundError."""
@@ -270,6 +281,15 @@ class Client:
             found, self._blocking = self._blocking, None
         if found is not None and found[0] == os.getpid():
             drive(found[1].close())
+
+
+def _tell_enqueued(queue: str, jobs: Sequence[Job], found: Sequence[Enqueued]) -> None:
+    if not logger.isEnabledFor(logging.DEBUG):
+        return
+    for job, answer in zip(jobs, found, strict=True):
+        extra = {"job_id": answer.id, "task": job.task, "queue": queue}
+        event = "job enqueued" if answer.inserted else "job not enqueued, this one stands for it"
+        logger.debug(event, extra=extra)
 
 
 _Sleep = Callable[[float], Coroutine[Any, Any, None]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tidework.errors import ConfigurationError
@@ -17,6 +17,7 @@ from tidework.model.redis_url import add_login, read_redis_url
 
 LogFormat = Literal["auto", "human", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+_ANY_CASE = BeforeValidator(lambda found: found.lower() if isinstance(found, str) else found)
 
 
 class _Frozen(BaseSettings):
@@ -58,8 +59,8 @@ class Settings(_Frozen):
     redis_username: str = ""
     redis_password_file: Path | None = None
     namespace: str = "default"
-    log_format: LogFormat = "auto"
-    log_level: LogLevel = "info"
+    log_format: Annotated[LogFormat, _ANY_CASE] = "auto"
+    log_level: Annotated[LogLevel, _ANY_CASE] = "info"
 
     @field_validator("namespace")
     @classmethod

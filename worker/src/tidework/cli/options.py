@@ -33,13 +33,13 @@ def log_options(command: F) -> F:
     """--log-format and --log-level"""
     command = click.option(
         "--log-format",
-        type=click.Choice(["auto", "human", "json"]),
+        type=click.Choice(["auto", "human", "json"], case_sensitive=False),
         envvar="TIDEWORK_LOG_FORMAT",
         help="auto: human on a terminal, else JSON lines.",
     )(command)
     return click.option(
         "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"]),
+        type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
         envvar="TIDEWORK_LOG_LEVEL",
     )(command)
 

@@ -16,6 +16,7 @@ from datetime import timedelta
 
 from tidework.broker.broker import Broker, UpkeepReply
 from tidework.errors import BrokerError
+from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
 
 logger = logging.getLogger(__name__)
@@ -87,11 +88,11 @@ class Upkeep:
             self.counters.failures += 1
             if queue not in self._troubled:
                 self._troubled.add(queue)
-                logger.warning("no upkeep of queue %s: %s", queue, error)
+                logger.warning("no upkeep of queue %s: %s", queue, error, extra=queue_fields(queue))
             return None
         if queue in self._troubled:
             self._troubled.discard(queue)
-            logger.info("upkeep of queue %s goes on", queue)
+            logger.info("upkeep of queue %s goes on", queue, extra=queue_fields(queue))
         self.counters.add(reply)
         self._watch_dead(queue, reply)
         if reply.reaped or reply.buried:
@@ -100,6 +101,7 @@ class Upkeep:
                 queue,
                 reply.reaped,
                 reply.buried,
+                extra=queue_fields(queue),
             )
         return reply
 
@@ -115,6 +117,7 @@ class Upkeep:
                 queue,
                 dropped,
                 reply.dead_limit,
+                extra=queue_fields(queue),
             )
         if not 0 < reply.dead_limit * DEAD_ALARM <= reply.dead:
             self._alarmed.discard(queue)
@@ -126,4 +129,5 @@ class Upkeep:
                 queue,
                 reply.dead,
                 reply.dead_limit,
+                extra=queue_fields(queue),
             )

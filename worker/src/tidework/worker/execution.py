@@ -68,12 +68,16 @@ class Runnable(Protocol):
 
 
 class Call(NamedTuple):
-    """A task with its arguments, ready to be called; ``running``: as its code will see it."""
+    """A task with its arguments, ready to be called.
+
+    began: monotonic seconds; running: the job as its code will see it
+    """
 
     task: Runnable
     arguments: dict[str, Any]
     job: Job
     frame: JobFrame
+    began: float
     running: RunningJob
 
 
@@ -174,7 +178,7 @@ class Execution:
             # The supervisor knew it a moment ago: template and child differ, as in a rolling
             # change of the code on disk. Somebody else may know it.
             unknown = UnknownTaskError(job.task, tuple(self._tasks))
-            logger.warning("%s", unknown, extra={"job_id": job.id})
+            logger.warning("%s", unknown, extra=self._fields_of(job, frame))
             return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
             arguments = task.signature.to_arguments(job.params)
@@ -186,7 +190,7 @@ class Execution:
             partial(self.say, frame.number),
             self.later,
         )
-        return Call(task, arguments, job, frame, running)
+        return Call(task, arguments, job, frame, began, running)
 
     def _call(self, call: Call) -> Any:
         self._enter(call)
@@ -243,20 +247,24 @@ class Execution:
             return STOPPED
         if outcome.kind is OutcomeKind.COMPLETE and logger.isEnabledFor(logging.INFO):
             # Not before: a result may be refused. Outside of the job's context, at times.
-            logger.info("job succeeded", extra=self._fields_of(call))
+            seconds = round(self._clock.monotonic() - call.began, 3)
+            logger.info(
+                "job succeeded",
+                extra=self._fields_of(call.job, call.frame) | {"run_seconds": seconds},
+            )
         return outcome
 
-    def _fields_of(self, call: Call) -> dict[str, Any]:
+    def _fields_of(self, job: Job, frame: JobFrame) -> dict[str, Any]:
         return {
-            "job_id": call.job.id,
-            "task": call.job.task,
-            "queue": self._queues[call.frame.queue].name,
-            "attempt": call.frame.attempt,
+            "job_id": job.id,
+            "task": job.task,
+            "queue": self._queues[frame.queue].name,
+            "attempt": frame.attempt,
         }
 
     def _enter(self, call: Call) -> None:
         running_job.set(call.running)
-        job_fields.set(self._fields_of(call))
+        job_fields.set(self._fields_of(call.job, call.frame))
 
     def _describe(self, job: Job, frame: JobFrame, began: float, running: RunningJob) -> CurrentJob:
         queue = self._queues[frame.queue]

@@ -130,6 +130,7 @@ class Inbox:
                 self._consumer.queue, accepted, rejected, more=BATCH
             )
             taken += len(accepted)
+            self._journal.tell_taken_in(accepted)
         if markers:
             # An exchange removes one of them, the next sweep the others.
             self._consumer.documents_seen = True

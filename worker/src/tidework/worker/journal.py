@@ -1,13 +1,15 @@
-"""What is told of jobs: one count, and one log line for each end that is no success.
+"""What is told of jobs: one count, and one log line for each end that is not a success.
 
-(A success is logged by the child that had it, with the job's own fields.)
+A success is logged by the child that had it. Claims and documents are logged at debug.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidework.broker.broker import AcceptedDocument
 from tidework.clock import Clock
 from tidework.errors import BrokerUnavailableError
 from tidework.metrics import WorkerNumbers
@@ -53,6 +55,23 @@ class Journal:
         """A job was taken under a lease."""
         self._numbers.jobs["claimed"][self._queue, task] += 1
 
+    def tell_claimed(self, claimed: Sequence[ClaimedJob], held: Mapping[str, HeldJob]) -> None:
+        """One exchange claimed these. A job of an unknown task is not among the held ones."""
+        if not logger.isEnabledFor(logging.DEBUG):
+            return
+        for found in claimed:
+            job = held.get(found.id)
+            task = UNKNOWN_TASK if job is None else job.task
+            logger.debug("job claimed", extra=self._fields_of(found.id, task, found.attempt))
+
+    def tell_taken_in(self, documents: Sequence[AcceptedDocument]) -> None:
+        """These documents of the inbox became jobs, or repeat jobs that are known already."""
+        if not logger.isEnabledFor(logging.DEBUG):
+            return
+        for found in documents:
+            extra = {"job_id": found.job.id, "task": found.job.task, "queue": self._queue}
+            logger.debug("document taken in", extra=extra)
+
     def note_ended(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
         """An attempt ended after ``seconds``, None if it had not begun."""
         key = (self._queue, job.task)
@@ -62,24 +81,30 @@ class Journal:
             self._numbers.run_seconds[key].note(seconds)
             self._numbers.last_job_at = self._clock.monotonic()
         if outcome.kind is not OutcomeKind.COMPLETE:
-            self._tell(job.claimed, job.task, outcome)
+            self._tell(job.claimed, job.task, outcome, seconds)
         losses = job.claimed.losses + 1
         if outcome.kind is OutcomeKind.LOSS and losses >= self._poison_cap:
             self._numbers.jobs["dead"][key] += 1
-            extra = {"job_id": job.id, "task": job.task, "queue": self._queue, "losses": losses}
-            logger.error("job buried", extra=extra | {"cause": "lost too often"})
+            extra = self._fields_of(job.id, job.task, job.claimed.attempt, seconds)
+            extra |= {"cause": "lost too often", "losses": losses}
+            logger.error("job buried", extra=extra)
 
     def note_unfit(self, claimed: ClaimedJob, outcome: Outcome) -> None:
         """A claimed job that no child can run."""
         self.note_claimed(UNKNOWN_TASK)
         event = "released" if outcome.kind is OutcomeKind.RELEASE else "dead"
         self._numbers.jobs[event][self._queue, UNKNOWN_TASK] += 1
-        self._tell(claimed, UNKNOWN_TASK, outcome)
+        self._tell(claimed, UNKNOWN_TASK, outcome, None)
 
     def note_rejected(self, letter: str, error: JobError) -> None:
         """A document from the inbox is no job: it lies among the dead letters as ``letter``."""
         self._numbers.rejected[self._queue] += 1
-        extra = {"job_id": letter, "queue": self._queue, "error": error.message}
+        extra = {
+            "job_id": letter,
+            "task": UNKNOWN_TASK,
+            "queue": self._queue,
+            "error": error.message,
+        }
         logger.error("document refused", extra=extra)
 
     def note_pause(self, *, paused: bool) -> None:
@@ -87,10 +112,17 @@ class Journal:
         text = "queue is paused, nothing is claimed" if paused else "queue goes on"
         logger.info(text, extra={"queue": self._queue})
 
-    def note_lease_lost(self, job_id: str, task: str) -> None:
-        """The job is somebody else's: what we did for it does not count."""
+    def note_lease_lost(self, job_id: str, task: str, running: HeldJob | None = None) -> None:
+        """The job is somebody else's: what we did for it does not count.
+
+        running: the job if its end was not told yet
+        """
         self._numbers.jobs["lease_lost"][self._queue, task] += 1
-        extra = {"job_id": job_id, "task": task, "queue": self._queue}
+        extra: dict[str, Any] = {"job_id": job_id, "task": task, "queue": self._queue}
+        if running is not None:
+            at = running.started_at
+            seconds = None if at is None else self._clock.monotonic() - at
+            extra = self._fields_of(job_id, task, running.claimed.attempt, seconds)
         logger.warning("lease lost, the result is not ours to give", extra=extra)
 
     def note_redis_error(self, error: Exception, doing: str) -> None:
@@ -106,16 +138,19 @@ class Journal:
             self._redis_away = False
             logger.info("Redis answers again", extra={"queue": self._queue})
 
-    def _tell(self, claimed: ClaimedJob, task: str, outcome: Outcome) -> None:
+    def _fields_of(
+        self, job_id: str, task: str, attempt: int, seconds: float | None = None
+    ) -> dict[str, Any]:
+        fields = {"job_id": job_id, "task": task, "queue": self._queue, "attempt": attempt}
+        return fields if seconds is None else fields | {"run_seconds": round(seconds, 3)}
+
+    def _tell(
+        self, claimed: ClaimedJob, task: str, outcome: Outcome, seconds: float | None
+    ) -> None:
         level, event = _TOLD[outcome.kind]
         if not logger.isEnabledFor(level):
             return
-        extra: dict[str, Any] = {
-            "job_id": claimed.id,
-            "task": task,
-            "queue": self._queue,
-            "attempt": claimed.attempt,
-        }
+        extra = self._fields_of(claimed.id, task, claimed.attempt, seconds)
         if outcome.delay:
             extra["delay_seconds"] = round(outcome.delay.total_seconds(), 3)
         if outcome.detail and outcome.kind in (OutcomeKind.RELEASE, OutcomeKind.CANCELLED):
