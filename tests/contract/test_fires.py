@@ -241,7 +241,7 @@ async def test_a_manual_run_is_apart_from_the_schedule(kit: Kit) -> None:
     assert await kit.broker.run_now(kit.queue, None, UID, "n2", by_hand) is True
     record = await kit.broker.cron_record(kit.queue, UID)
     assert record is not None
-    assert (record.watermark, record.last_run_now) == (START, "n1")
+    assert (record.watermark, record.last_run_now, record.by_hand) == (START, "n1", 2)
     assert record.active == (first.id, by_hand.id)
     forbidden = fire(START + 60, policy=ConcurrencyPolicy.FORBID)
     assert await decide(kit, forbidden) == [Verdict.SKIPPED_OVERLAP]

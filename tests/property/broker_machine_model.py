@@ -173,6 +173,9 @@ def _crons(state: QueueState) -> Iterator[tuple[str, str]]:
             yield f"{cron.uid}/{name}", str(value)
     for uid, nonce in state.run_now_nonces.items():
         yield f"{uid}/run_now", nonce
+    for uid, count in state.runs_by_hand.items():
+        if count:
+            yield f"{uid}/by_hand", str(count)
     for entry in state.entries.values():
         if entry.cron and entry.held:
             yield f"{entry.cron}/held", entry.id

@@ -14,6 +14,7 @@ from datetime import timedelta
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError, ConfigurationError, ScheduleError
+from tidework.logs import queue_fields
 from tidework.manifests import CronTask, parse_document
 from tidework.model.identity import QueueName
 from tidework.scheduler.documents import spec_of
@@ -117,6 +118,7 @@ class Snapshot:
                     raise ConfigurationError(f"its mirror holds a {crontask.kind}, {uid}")
                 specs.append(spec_of(crontask, now))
         except (BrokerError, ConfigurationError, ScheduleError) as error:
-            logger.warning("queue %s waits for the API server: %s", queue, error)
+            extra = queue_fields(queue)
+            logger.warning("queue %s waits for the API server: %s", queue, error, extra=extra)
             return []
         return specs

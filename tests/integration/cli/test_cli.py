@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tidework.broker.broker import RejectedDocument
 from tidework.broker.redis import connect
 from tidework.intake import read_document
 from tidework.model.identity import QueueName
+from tidework.model.lease import QueueLimits
 
 __all__ = ["namespace", "redis_url", "valkey"]
 
@@ -133,7 +135,8 @@ def test_crontasks_are_listed_and_run_by_hand(cli: Cli, tmp_path: Path) -> None:
             assert record.state is JobState.READY
             assert json.loads(record.body)["params"] == {"to": "all"}
             (row,) = json.loads(cli.ok("cron", "list", "-o", "json"))
-            assert (row["active"], row["last"]) == (1, None)
+            assert (row["active"], row["last"], row["by_hand"]) == (1, None, 1)
+            assert cli.ok("cron", "list").endswith("no fire yet, 1 run by hand")
         finally:
             scheduler.terminate()
         assert scheduler.wait(timeout=30) == 0
@@ -221,6 +224,49 @@ def test_nothing_to_show_or_to_cancel_is_told(cli: Cli) -> None:
     assert "no dead letters" in cli.run("dead", "errors").stderr
     assert cli.run("job", "cancel", job_id).stderr == ""
     assert "had ended before" in cli.run("job", "cancel", job_id).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("cron", "list"), "apply one, with `tidework dev`"),
+        (("worker", "list"), "start one by `tidework worker --app MODULE`"),
+        (("dead", "list"), "queue default has no dead letters; `tidework queue list` names all"),
+        (("dead", "errors"), "queue default has no dead letters; `tidework queue list` names"),
+        (("dead", "list", "--task", "x"), "`tidework dead list -q default` shows all"),
+    ],
+)
+def test_an_empty_list_says_what_to_do_first(cli: Cli, command: tuple[str, ...], told: str) -> None:
+    found = cli.run(*command)
+
+    assert (found.returncode, found.stdout) == (0, "")
+    assert told in found.stderr
+    assert json.loads(cli.ok(*command, "-o", "json")) == []
+
+
+def test_an_empty_server_says_what_to_do_first(cli: Cli, redis_url: str) -> None:
+    empty = f"{redis_url.rpartition('/')[0]}/15"
+
+    found = cli.run("queue", "list", "--redis-url", empty)
+
+    assert (found.returncode, found.stdout) == (0, "")
+    assert "this Redis knows no queue yet: start `tidework worker`" in found.stderr
+    assert cli.ok("queue", "list", "--redis-url", empty, "-o", "json") == "[]"
+
+
+def test_a_job_that_is_not_known_names_the_bounds_of_retention(cli: Cli) -> None:
+    limits = QueueLimits()
+    assert (limits.keep_count, limits.keep_succeeded, limits.keep_dead) == (
+        10_000,
+        timedelta(hours=1),
+        timedelta(days=7),
+    ), "as the error says it"
+
+    for command in ("get", "cancel"):
+        told = cli.refused("job", command, "nobody")
+        assert "never enqueued there, or ended and deleted since" in told
+        assert "the newest 10,000 ended jobs of each state (retention.count" in told
+        assert "for an hour (succeededSeconds) and dead letters for 7 days (deadSeconds)" in told
 
 
 def test_a_unique_key_admits_one_job(cli: Cli) -> None:

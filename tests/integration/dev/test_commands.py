@@ -55,7 +55,7 @@ def test_commands_run_and_edits_are_taken_up(dev: DevProcess, tmp_path: Path) ->
         return client.result_sync(job.id, queue="reports", timeout=40)
 
     fired = dev.wait_for("fired")
-    assert client.result_sync(fired["job"], queue="reports", timeout=40) == (
+    assert client.result_sync(fired["job_id"], queue="reports", timeout=40) == (
         "good morning, attempt 1"
     )
 

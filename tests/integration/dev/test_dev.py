@@ -121,8 +121,8 @@ def test_a_crontask_fires_and_ends_with_max_runs(folder: Path, start: Start) -> 
     dev = start()
     client = client_of(dev)
     fired = dev.wait_for("fired", count=2)
-    assert (fired["cron"], fired["verdict"]) == ("often", "enqueued")
-    assert result_of(client, fired["job"]) == "sent to cron"
+    assert (fired["crontask"], fired["verdict"]) == ("often", "enqueued")
+    assert result_of(client, fired["job_id"]) == "sent to cron"
     assert client.stats_sync("emails").counters["enqueued"] == 2
 
 

@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Sequence
 
+from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
@@ -26,6 +27,7 @@ class Source:
     """A JobSource that writes down what it is told."""
 
     def __init__(self, index: int = 0) -> None:
+        self.queue = QueueName("default", "q")
         self.index = index
         self.held: dict[str, HeldJob] = {}
         self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Mode)

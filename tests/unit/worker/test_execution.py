@@ -222,6 +222,7 @@ def test_success_is_logged_with_the_jobs_fields(caplog: pytest.LogCaptureFixture
     expected = {"event": "job succeeded", "job_id": "j1", "task": "t", "queue": "emails"}
     assert expected.items() <= line.items()
     assert line["attempt"] == 1
+    assert line["run_seconds"] >= 0
 
 
 def test_a_result_that_is_refused_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,6 +9,7 @@ the process that they belong to.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
@@ -39,6 +40,8 @@ from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, Enqueued, Job, JobState
 from tidework.model.outcome import JobError
 from tidework.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 FIRST_LOOK_S = 0.01
@@ -97,12 +100,20 @@ class Client:
         A job whose id is known, or whose unique key is held, is not inserted.
         Raises UniqueConflictError, EnvelopeError, BrokerError.
         """
-        return await self._broker().enqueue(self.queue(queue), jobs) if jobs else ()
+        if not jobs:
+            return ()
+        found = await self._broker().enqueue(self.queue(queue), jobs)
+        _tell_enqueued(queue, jobs, found)
+        return found
 
     def enqueue_sync(self, queue: str, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         """As ``enqueue``."""
         name = self._queues.get(queue) or self.queue(queue)
-        return drive(self._blocking_broker().enqueue(name, jobs)) if jobs else ()
+        if not jobs:
+            return ()
+        found = drive(self._blocking_broker().enqueue(name, jobs))
+        _tell_enqueued(queue, jobs, found)
+        return found
 
     async def get(self, job_id: str, *, queue: str) -> JobRecord:
         """Everything known of a job. Raises JobNotFoundError."""
@@ -267,6 +278,15 @@ class Client:
     def close_sync(self) -> None:
         """Give back the blocking connections."""
         self._brokers.close_blocking()
+
+
+def _tell_enqueued(queue: str, jobs: Sequence[Job], found: Sequence[Enqueued]) -> None:
+    if not logger.isEnabledFor(logging.DEBUG):
+        return
+    for job, answer in zip(jobs, found, strict=True):
+        extra = {"job_id": answer.id, "task": job.task, "queue": queue}
+        event = "job enqueued" if answer.inserted else "job not enqueued, this one stands for it"
+        logger.debug(event, extra=extra)
 
 
 _Sleep = Callable[[float], Coroutine[Any, Any, None]]

@@ -82,10 +82,19 @@ class Intake:
             if not accepted and not rejected:
                 break  # every intake that leaves ready jobs puts a marker into an empty inbox
             documents = await self._ask(accepted, rejected, further=further)
+            self._tell_taken(accepted)
             now = self._clock.now().timestamp()
             due += sum((found.job.available_at or 0) <= now for found in accepted)
             jobs += len(accepted)
         return Taken(jobs, due, markers)
+
+    def _tell_taken(self, documents: Sequence[AcceptedDocument]) -> None:
+        """These became jobs, or repeat jobs that are known already."""
+        if not logger.isEnabledFor(logging.DEBUG):
+            return
+        for found in documents:
+            extra = {"job_id": found.job.id, "task": found.job.task, "queue": self._queue.name}
+            logger.debug("document taken in", extra=extra)
 
     async def sweep(self) -> Taken:
         """Take in what lay in intake at the last sweep already. Raises BrokerError."""

@@ -1,7 +1,7 @@
 """Logs: JSON lines for machines, short lines for people.
 
 Fields travel as ``extra={...}``; the job that runs in this context (set by the child) adds its
-id, task, queue, attempt to every line, the application's own included.
+id, task, queue, attempt to every line, the application's own included. One name per idea: FIELDS.
 """
 
 from __future__ import annotations
@@ -15,11 +15,56 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
+from tidework.model.identity import QueueName
 from tidework.settings import LogFormat, LogLevel
 
 job_fields: ContextVar[Mapping[str, Any] | None] = ContextVar("job_fields", default=None)
 
+FIELDS: Mapping[str, str] = {
+    "job_id": "id of the job",
+    "task": "name of its task",
+    "queue": "name of the queue",
+    "namespace": "namespace of the queue, where a process serves several",
+    "attempt": "number of the attempt, from 1",
+    "run_seconds": "seconds that the attempt ran; none if it had not begun",
+    "delay_seconds": "seconds until the job runs again",
+    "cause": "why a job or a child ended",
+    "error": "what was raised or refused",
+    "losses": "deliveries of the job that were lost",
+    "crontask": "name of the CronTask",
+    "fire": "nominal time of the fire",
+    "verdict": "what became of the fire: enqueued, skipped, missed",
+    "term": "term of the lead over the queue",
+    "worker": "name of the worker",
+    "incarnation": "which life of the worker, as its presence says it",
+    "slot": "number of the slot",
+    "child": "process id of the child",
+    "reason": "why a child is replaced",
+    "jobs": "the jobs that a process has, task and id of each",
+    "running": "how many jobs have begun in it",
+    "of": "the process whose stacks these are",
+    "of_pid": "its process id",
+    "stuck": "what keeps it from answering",
+    "stacks": "stacks of threads and tasks",
+    "stream": "stdout or stderr of a command",
+    "threads": "threads that the application started at import",
+    "tasks": "how many tasks the application has",
+    "queues": "queues that the worker serves",
+    "slots": "how many slots it has",
+    "async_slots": "how many async slots it has",
+    "host": "address of the probes",
+    "port": "port of the probes",
+    "replica": "name of the operator's replica",
+    "cluster": "address of the API server",
+}
+"""Every field that Tidework adds to a line, and what it says."""
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def queue_fields(queue: QueueName) -> dict[str, str]:
+    """The fields that name a queue."""
+    return {"queue": queue.name, "namespace": queue.namespace}
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

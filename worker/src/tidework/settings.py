@@ -6,9 +6,9 @@ import os
 import socket
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tidework.errors import ConfigurationError
@@ -18,6 +18,7 @@ from tidework.model.redis_url import add_login, add_url_file, read_redis_url, re
 
 LogFormat = Literal["auto", "human", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+_ANY_CASE = BeforeValidator(lambda found: found.lower() if isinstance(found, str) else found)
 
 
 def is_another_url(given: str | None) -> bool:
@@ -73,8 +74,8 @@ class Settings(_Frozen):
     redis_password_file: Path | None = None
     redis_url_file: Path | None = None
     namespace: str = "default"
-    log_format: LogFormat = "auto"
-    log_level: LogLevel = "info"
+    log_format: Annotated[LogFormat, _ANY_CASE] = "auto"
+    log_level: Annotated[LogLevel, _ANY_CASE] = "info"
 
     @field_validator("log_format", "log_level", mode="before")
     @classmethod

@@ -15,6 +15,7 @@ from datetime import timedelta
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleTermError
+from tidework.logs import queue_fields
 from tidework.manifests import TaskQueue
 from tidework.scheduler.leadership import Terms
 from tidework_operator.autoscaling.gather import (
@@ -157,7 +158,7 @@ class Autoscaler:
             await self._configure(document, memory)
             return await self._rounds.run(Subject(found, document, deployment, pods, redis), memory)
         except StaleTermError as error:
-            logger.warning("%s", error)
+            logger.warning("%s", error, extra=queue_fields(queue) | {"term": term})
             self._terms.refuse(queue, term)
             self._memories.pop(uid, None)
             return _idle(deployment, _NOT_LED)

@@ -15,6 +15,7 @@ from datetime import timedelta
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleTermError
+from tidework.logs import queue_fields
 from tidework.manifests import TaskQueue
 from tidework.scaling import Decision
 from tidework_operator.autoscaling.apply import apply
@@ -108,7 +109,10 @@ class QueueRound:
         except (BrokerError, TimeoutError) as error:
             memory.may_be_cordoned = True
             logger.warning(
-                "cannot cordon workers of queue %s: %s", queue, str(error) or "no answer"
+                "cannot cordon workers of queue %s: %s",
+                queue,
+                str(error) or "no answer",
+                extra=queue_fields(queue),
             )
             return {}
         memory.note_cordoned([worker.incarnation for worker in answer])
@@ -124,7 +128,8 @@ class QueueRound:
             except ClusterError as error:
                 if error.is_conflict:
                     return None  # overtaken: the next round sees by whom
-                logger.warning("queue %s: %s", subject.document.queue_name, error)
+                queue = subject.document.queue_name
+                logger.warning("queue %s: %s", queue, error, extra=queue_fields(queue))
                 return Trouble("ScaleFailed", str(error))
             memory.note_applied(action, fleet, self._clock.monotonic(), self._clock.now())
             if isinstance(action, Scale):
@@ -135,7 +140,8 @@ class QueueRound:
         self, subject: Subject, fleet: Fleet, decision: Decision, action: Scale
     ) -> None:
         words = f"replicas {fleet.replicas} -> {action.replicas}: {decision.reason}"
-        logger.info("queue %s: %s", subject.document.queue_name, words)
+        queue = subject.document.queue_name
+        logger.info("queue %s: %s", queue, words, extra=queue_fields(queue))
         if action.replicas > fleet.replicas or action.replicas == decision.drain_to:
             # The steps between are many; the last one says enough.
             await self._events.post(subject.found, "Scaled", words)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from tidework.clock import Clock
 from tidework.errors import BrokerError
+from tidework.logs import queue_fields
 from tidework.manifests import ManualRun
 from tidework.model.backlog import JobRecord
 from tidework.model.identity import QueueName
@@ -176,7 +177,8 @@ class StatusReporter:
                 if await self._jobs.get_job(spec.queue, job_id) is not None:
                     manual = ManualRun(nonce=spec.run_now[:MAX_NONCE], job=job_id)
         except BrokerError as error:
-            logger.debug("runs of CronTask %s: %s", spec.name, error)
+            extra = queue_fields(spec.queue) | {"crontask": spec.name}
+            logger.debug("runs of CronTask %s: %s", spec.name, error, extra=extra)
         return Runs(last, manual)
 
     def _next(

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from tidework.broker.broker import Broker
 from tidework.errors import BrokerError
+from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
 from tidework.scheduler.each import for_each
 from tidework_operator.leadership.election import Election
@@ -70,7 +71,10 @@ class ClusterLeadership:
             return
         del self._terms[queue]
         self._refused_at[queue] = self._election.confirmed
-        logger.warning("queue %s: term %d was refused, somebody else leads it", queue, term)
+        extra = queue_fields(queue) | {"term": term}
+        logger.warning(
+            "queue %s: term %d was refused, somebody else leads it", queue, term, extra=extra
+        )
         self._on_change()
         self._on_refuse()
 
@@ -128,10 +132,11 @@ class ClusterLeadership:
             return
         self._terms[queue] = term
         self._refused_at.pop(queue, None)
-        logger.info("leads queue %s", queue, extra={"term": term})
+        logger.info("leads queue %s", queue, extra=queue_fields(queue) | {"term": term})
         self._on_change()
 
     def _note_trouble(self, queue: QueueName, why: str) -> None:
         if queue not in self._troubled:
             self._troubled.add(queue)
-            logger.warning("queue %s is not led yet: %s", queue, why)
+            extra = queue_fields(queue)
+            logger.warning("queue %s is not led yet: %s", queue, why, extra=extra)

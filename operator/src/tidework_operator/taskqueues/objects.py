@@ -13,6 +13,7 @@ import zlib
 from dataclasses import dataclass
 
 from tidework.clock import Clock
+from tidework.logs import queue_fields
 from tidework.manifests import IMAGE_MISSING, TaskQueue
 from tidework_operator.cluster import SCALE_MANAGER, Cluster, ClusterError, Kind, Object
 from tidework_operator.naming import (
@@ -117,7 +118,9 @@ class WorkerObjects:
         try:
             return await self._apply(queue, desired)
         except ClusterError as error:
-            logger.warning("the objects of TaskQueue %s: %s", queue.queue_name, error)
+            name = queue.queue_name
+            extra = queue_fields(name)
+            logger.warning("the objects of TaskQueue %s: %s", name, error, extra=extra)
             return trouble_of(error)
 
     async def _apply(self, queue: TaskQueue, desired: Desired) -> Trouble | None:

@@ -121,7 +121,8 @@ class TaskQueueReconciler:
             )
         except ClusterError as error:
             if error.status != 404:
-                logger.warning("the status of %s: %s", metadata["name"], error)
+                extra = {"queue": metadata["name"], "namespace": metadata["namespace"]}
+                logger.warning("the status of %s: %s", metadata["name"], error, extra=extra)
             self._written[uid] = _Written({}, now, failures + 1)
             return
         self._written[uid] = _Written(status, now)

@@ -105,6 +105,8 @@ class MemoryLeading(MemoryCalls):
             state.counters["known"] += 1
             return False
         found = state.insert(job, job.encode(), cron=uid)
+        if found.inserted and uid in state.crons:
+            state.runs_by_hand[uid] += 1
         if term is not None and (found.inserted or last is None):
             state.run_now_nonces[uid] = nonce
         state.wake()
@@ -118,4 +120,5 @@ class MemoryLeading(MemoryCalls):
         for uid in set(state.crontasks) - set(documents):
             state.crons.pop(uid, None)
             state.run_now_nonces.pop(uid, None)
+            state.runs_by_hand.pop(uid, None)
         state.crontasks = dict(documents)

@@ -54,6 +54,7 @@ class QueueStore:
         self.leader = ("", 0, 0)
         self.crons: dict[str, Cron] = {}
         self.run_now_nonces: dict[str, str] = {}
+        self.runs_by_hand: Counter[str] = Counter()
         self.crontasks: dict[str, bytes] = {}
         self.uniques = Uniques()
         self.onces: dict[str, tuple[Lease | None, int, int]] = {}
@@ -187,6 +188,7 @@ class QueueStore:
             last_fire=cron.last_fire,
             last_job=cron.last_job,
             last_run_now=self.run_now_nonces.get(cron.uid, ""),
+            by_hand=self.runs_by_hand[cron.uid],
         )
 
     def _forget(self, entry: Entry) -> None:

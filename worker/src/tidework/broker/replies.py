@@ -213,16 +213,18 @@ def read_stacks(stored: bytes) -> StacksAnswer:
 
 def read_cron(uid: str, reply: Sequence[Any]) -> CronRecord:
     """See fragments/cron.lua."""
-    fingerprint, watermark, _, _, fire, job, run_now, held = (raw.decode() for raw in reply[:8])
-    counts = reply[8:12]
+    fields = [raw.decode() for raw in reply[:9]]
+    fingerprint, watermark, _, _, fire, job, run_now, held, by_hand = fields
+    counts = reply[9:13]
     return CronRecord(
         uid=uid,
         fingerprint=fingerprint,
         watermark=int(watermark),
         verdicts=dict(zip(Verdict, counts, strict=True)),
-        active=tuple(raw.decode() for raw in reply[12:]),
+        active=tuple(raw.decode() for raw in reply[13:]),
         held=held,
         last_fire=int(fire) if fire else None,
         last_job=job,
         last_run_now=run_now,
+        by_hand=int(by_hand or 0),
     )

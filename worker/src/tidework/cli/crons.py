@@ -26,6 +26,8 @@ from tidework.scheduler.spec import manual_job
 from tidework.scheduler.status import Circumstances, describe
 from tidework.settings import Settings
 
+_WITH_A_SCHEDULER = "with `tidework dev`, `tidework scheduler` or the operator running"
+
 
 @click.group()
 def cron() -> None:
@@ -73,6 +75,7 @@ def list_crontasks(redis_url: str | None, namespace: str | None, output: str) ->
                 "last": None if status.last_fire is None else status.last_fire.isoformat(),
                 "active": len(status.active),
                 "verdicts": {verdict.value: n for verdict, n in status.verdicts.items()},
+                "by_hand": status.by_hand,
                 "reason": status.reason,
             }
         )
@@ -81,11 +84,19 @@ def list_crontasks(redis_url: str | None, namespace: str | None, output: str) ->
         return
     for row in rows:
         click.echo(_line(row))
+    if not rows:
+        click.echo(
+            f"no CronTask is mirrored in namespace {Settings.load(namespace=namespace).namespace}: "
+            f"apply one, {_WITH_A_SCHEDULER}; --namespace names another namespace",
+            err=True,
+        )
 
 
 def _line(row: dict[str, Any]) -> str:
     upcoming = row["next"][0] if row["next"] else "none"
     counts = ", ".join(f"{n} {name}" for name, n in row["verdicts"].items() if n) or "no fire yet"
+    if row["by_hand"]:
+        counts += f", {row['by_hand']} run by hand"
     text = (
         f"{row['name']}  {row['schedule']} ({row['zone']})  queue {row['queue']}  next {upcoming}  "
         f"last {row['last'] or 'never'}  active {row['active']}  {counts}"

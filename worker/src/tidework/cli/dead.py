@@ -89,7 +89,7 @@ def list_dead(
             reason = "" if error is None else f"{error.type}: {_first_line(error.message)}"
             click.echo(f"{record.id}  {record.task or '(no job)'}  {reason}")
         if not records:
-            click.echo(f"no dead letter of queue {queue} fits", err=True)
+            click.echo(_nothing(queue, JobFilter(**within)), err=True)
     if page.cursor:
         click.echo(f"there are more: --cursor {page.cursor}", err=True)
 
@@ -120,7 +120,7 @@ def list_errors(
         click.echo(json.dumps(found, indent=2))
         return
     if not groups:
-        click.echo(f"queue {queue} has no dead letters", err=True)
+        click.echo(_nothing(queue, JobFilter()), err=True)
     for group in groups:
         message = "" if group.error is None else _first_line(group.error.message)
         click.echo(f"{group.count:>6}  {group.fingerprint}  {group.example}  {message}")
@@ -210,6 +210,12 @@ def _tell(answers: Counter[A], done: str) -> None:
     click.echo(", ".join([f"{number} {done}", *(f"{n} {answer}" for answer, n in others.items())]))
     if others:
         raise click.exceptions.Exit(1)
+
+
+def _nothing(queue: str, within: JobFilter) -> str:
+    if within != JobFilter():
+        return f"no dead letter of queue {queue} fits: `tidework dead list -q {queue}` shows all"
+    return f"queue {queue} has no dead letters; `tidework queue list` names all queues"
 
 
 def _first_line(message: str) -> str:

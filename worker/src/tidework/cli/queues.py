@@ -26,7 +26,17 @@ def list_queues(redis_url: str | None, output: str) -> None:
     """Every queue that this Redis knows, as namespace/name."""
     broker = connect_blocking(Settings.load(redis_url=redis_url).redis_url)
     names = [str(name) for name in drive(broker.queues())]
-    click.echo(json.dumps(names) if output == "json" else "\n".join(names), nl=bool(names))
+    if output == "json":
+        click.echo(json.dumps(names))
+        return
+    for name in names:
+        click.echo(name)
+    if not names:
+        click.echo(
+            "this Redis knows no queue yet: start `tidework worker` or `tidework dev`, or enqueue "
+            "a job by `tidework enqueue`",
+            err=True,
+        )
 
 
 @queue.command("stats")

@@ -57,7 +57,13 @@ def list_workers(
         click.echo(json.dumps([_document(entry) for entry in entries], indent=2))
         return
     if not entries:
-        click.echo("no worker has been seen for some minutes", err=True)
+        chosen = Settings.load(redis_url=redis_url, namespace=namespace).namespace
+        click.echo(
+            f"no worker has been seen for some minutes in namespace {chosen}: start one by "
+            "`tidework worker --app MODULE` or `tidework dev FILES`; --namespace names another "
+            "namespace",
+            err=True,
+        )
         return
     for line in columns([_HEAD, *map(_row, entries)]):
         click.echo(line)

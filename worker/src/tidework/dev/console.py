@@ -66,8 +66,8 @@ def _status(found: Event) -> str:
 
 
 def _fired(found: Event) -> str:
-    text = f"cron   {found['cron']}: {found['verdict'].replace('_', ' ')} for {found['fire']}"
-    return f"{text}, job {found['job']}" if found.get("job") else text
+    text = f"cron   {found['crontask']}: {found['verdict'].replace('_', ' ')} for {found['fire']}"
+    return f"{text}, job {found['job_id']}" if found.get("job_id") else text
 
 
 def _worker_exited(found: Event) -> str:

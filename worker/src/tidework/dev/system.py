@@ -228,7 +228,7 @@ class DevSystem:
 
     def _tell_fire(self, cron: str, verdict: Verdict, fire: datetime, job: str) -> None:
         at = fire.isoformat(timespec="seconds")
-        self._console.tell("fired", cron=cron, verdict=verdict.value, fire=at, job=job)
+        self._console.tell("fired", crontask=cron, verdict=verdict.value, fire=at, job_id=job)
 
     @contextlib.contextmanager
     def _handling_signals(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ from tidework.broker.broker import Broker, UpkeepReply
 from tidework.clock import SystemClock
 from tidework.errors import BrokerError
 from tidework.intake import Intake
+from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
 
 logger = logging.getLogger(__name__)
@@ -106,11 +107,11 @@ class Upkeep:
             self.counters.failures += 1
             if queue not in self._troubled:
                 self._troubled.add(queue)
-                logger.warning("no upkeep of queue %s: %s", queue, error)
+                logger.warning("no upkeep of queue %s: %s", queue, error, extra=queue_fields(queue))
             return None
         if queue in self._troubled:
             self._troubled.discard(queue)
-            logger.info("upkeep of queue %s goes on", queue)
+            logger.info("upkeep of queue %s goes on", queue, extra=queue_fields(queue))
         self.counters.add(reply)
         self._watch_dead(queue, reply)
         if reply.reaped or reply.buried:
@@ -119,6 +120,7 @@ class Upkeep:
                 queue,
                 reply.reaped,
                 reply.buried,
+                extra=queue_fields(queue),
             )
         return reply
 
@@ -158,6 +160,7 @@ class Upkeep:
                 queue,
                 dropped,
                 reply.dead_limit,
+                extra=queue_fields(queue),
             )
         if not 0 < reply.dead_limit * DEAD_ALARM <= reply.dead:
             self._alarmed.discard(queue)
@@ -169,4 +172,5 @@ class Upkeep:
                 queue,
                 reply.dead,
                 reply.dead_limit,
+                extra=queue_fields(queue),
             )

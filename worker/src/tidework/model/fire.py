@@ -58,6 +58,7 @@ class CronRecord:
 
     watermark: last decided second; verdicts: counts; active: ids of unfinished runs;
     last_job: id of the last enqueued run; last_fire: its scheduled second
+    by_hand: number of runs that people asked for, which are no fires
     """
 
     uid: str
@@ -69,6 +70,7 @@ class CronRecord:
     last_fire: int | None
     last_job: str
     last_run_now: str
+    by_hand: int = 0
 
 
 def fire_id(uid: str, fire: int) -> str:

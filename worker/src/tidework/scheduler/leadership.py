@@ -14,6 +14,7 @@ from typing import Protocol
 
 from tidework.broker.broker import Broker
 from tidework.errors import BrokerError, BrokerUnavailableError
+from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
 from tidework.scheduler.each import for_each
 
@@ -112,10 +113,12 @@ class QueueLeadership:
             return
         if term is None:
             del self._terms[queue]
-            logger.warning("lost the lead of queue %s to another scheduler", queue)
+            logger.warning(
+                "lost the lead of queue %s to another scheduler", queue, extra=queue_fields(queue)
+            )
         else:
             self._terms[queue] = term
-            logger.info("leads queue %s", queue, extra={"term": term})
+            logger.info("leads queue %s", queue, extra=queue_fields(queue) | {"term": term})
         self._on_change()
 
     async def _give_up(self, queue: QueueName) -> None:
@@ -130,4 +133,6 @@ class QueueLeadership:
             return
         self._troubled.add(queue)
         level = logging.WARNING if isinstance(error, BrokerUnavailableError) else logging.ERROR
-        logger.log(level, "cannot renew the lead of queue %s: %s", queue, error)
+        logger.log(
+            level, "cannot renew the lead of queue %s: %s", queue, error, extra=queue_fields(queue)
+        )

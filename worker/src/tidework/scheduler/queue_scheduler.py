@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
+from tidework.logs import queue_fields
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict, fire_id
 from tidework.model.identity import QueueName
 from tidework.scheduler.agenda import Agenda, CronEntry, Phase
@@ -180,7 +181,8 @@ class QueueScheduler:
         job = manual_job(spec, spec.run_now, self._clock.now())
         if await self._broker.run_now(self.queue, term, spec.uid, spec.run_now, job):
             self._counters.manual_runs += 1
-            logger.info("CronTask %s runs now, as asked for", spec.name, extra={"job": job.id})
+            extra = _fields_of(spec) | {"job_id": job.id}
+            logger.info("CronTask %s runs now, as asked for", spec.name, extra=extra)
 
     async def _fire_due(self, term: int) -> None:
         now = self._clock.now()
@@ -224,6 +226,7 @@ class QueueScheduler:
                 entry.spec.name,
                 entry.first.isoformat(),
                 entry.spec.rules.catch_up.mode,
+                extra=_fields_of(entry.spec),
             )
         entry.gap = plan.gap
         return plan.fires
@@ -256,11 +259,16 @@ class QueueScheduler:
         # Thousands may be missed in one gap, of which one warning told already.
         level = logging.INFO if entry.gap is None else logging.DEBUG
         if job_id:
-            logger.info("CronTask %s fired", spec.name, extra={"job": job_id})
+            extra = _fields_of(spec) | {"job_id": job_id, "fire": fire.at.isoformat()}
+            logger.info("CronTask %s fired", spec.name, extra=extra)
         elif logger.isEnabledFor(level):
-            logger.log(
-                level, "CronTask %s: fire %s %s", spec.name, fire.at.isoformat(), verdict.value
-            )
+            at, what = fire.at.isoformat(), verdict.value
+            extra = _fields_of(spec) | {"fire": at, "verdict": what}
+            logger.log(level, "CronTask %s: fire %s %s", spec.name, at, what, extra=extra)
+
+
+def _fields_of(spec: CronSpec) -> dict[str, str]:
+    return queue_fields(spec.queue) | {"crontask": spec.name, "task": spec.task}
 
 
 def _request(entry: CronEntry, fire: PlannedFire, now: datetime) -> FireRequest:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from tidework.broker.broker import Broker
 from tidework.clock import Clock, from_ms
 from tidework.errors import BrokerError, StaleTermError
+from tidework.logs import queue_fields
 from tidework.model.cron import tzdata_version
 from tidework.model.identity import QueueName
 from tidework.scheduler.counters import SchedulerCounters
@@ -126,7 +127,11 @@ class Scheduler:
             await queue.serve()
         except StaleTermError as error:
             self.counters.fenced_writes += 1
-            logger.warning("a write was refused, another scheduler leads: %s", error)
+            logger.warning(
+                "a write was refused, another scheduler leads: %s",
+                error,
+                extra=queue_fields(queue.queue),
+            )
             queue.follow(None)
             if term is not None:
                 self._terms.refuse(queue.queue, term)
@@ -134,7 +139,9 @@ class Scheduler:
             self._rest(queue, error)
         else:
             if self._troubles.pop(queue.queue, None) is not None:
-                logger.info("queue %s is served again", queue.queue)
+                logger.info(
+                    "queue %s is served again", queue.queue, extra=queue_fields(queue.queue)
+                )
 
     def _rest(self, queue: QueueScheduler, error: BrokerError) -> None:
         """Leave a queue alone for a moment; whatever was decided in it is read again then."""
@@ -142,7 +149,12 @@ class Scheduler:
         queue.follow(None)
         self._resting[queue.queue] = self._clock.monotonic() + _REST_AFTER_ERROR.total_seconds()
         if queue.queue not in self._troubles:
-            logger.warning("fires of queue %s have to wait: %s", queue.queue, error)
+            logger.warning(
+                "fires of queue %s have to wait: %s",
+                queue.queue,
+                error,
+                extra=queue_fields(queue.queue),
+            )
         self._troubles[queue.queue] = str(error)
 
     async def _check_skew(self, leading: Collection[QueueScheduler]) -> None:

@@ -22,6 +22,7 @@ class CronStatus:
 
     next_fires:  at most five, none while it does not fire
     active:      ids of runs that have not ended
+    by_hand:     runs that people asked for, which are no fires
     reason:      in plain words why it does not fire (or not at its next time), '' if it does
     led:         does this scheduler lead its queue; trouble: why Redis cannot be used, '' if it can
     clock_skew:  our clock minus that of Redis, None before it was measured
@@ -41,6 +42,7 @@ class CronStatus:
     clock_skew: timedelta | None = None
     led: bool = True
     trouble: str = ""
+    by_hand: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def describe(spec: CronSpec, record: CronRecord | None, circumstances: Circumsta
         clock_skew=circumstances.clock_skew,
         led=circumstances.led,
         trouble=circumstances.trouble,
+        by_hand=0 if record is None else record.by_hand,
     )
 
 

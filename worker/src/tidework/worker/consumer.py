@@ -310,6 +310,7 @@ class Consumer:
         apart = keep_apart(claimed, self._pool.sources, self._facts.poison_cap)
         for found in claimed:
             self._hold(found, apart.get(found.id))
+        self._journal.tell_claimed(claimed, self.held)
         self._pool.run()
 
     def _hold(self, claimed: ClaimedJob, given_back: Outcome | None) -> None:
@@ -388,7 +389,7 @@ class Consumer:
 
     def _let_go(self, job: HeldJob) -> None:
         """Its lease is lost: the job is not ours to run."""
-        self._journal.note_lease_lost(job.id, job.task)
+        self._journal.note_lease_lost(job.id, job.task, job)
         if self._withdraw(job, Verdict.LEASE_LOST):
             self.forget(job)
 

@@ -70,12 +70,16 @@ class Runnable(Protocol):
 
 
 class Call(NamedTuple):
-    """A task with its arguments, ready to be called; ``running``: as its code will see it."""
+    """A task with its arguments, ready to be called.
+
+    began: monotonic seconds; running: the job as its code will see it
+    """
 
     task: Runnable
     arguments: dict[str, Any]
     job: Job
     frame: JobFrame
+    began: float
     running: RunningJob
 
 
@@ -178,7 +182,7 @@ class Execution:
             # The supervisor knew it a moment ago: template and child differ, as in a rolling
             # change of the code on disk. Somebody else may know it.
             unknown = UnknownTaskError(job.task, tuple(self._tasks))
-            logger.warning("%s", unknown, extra={"job_id": job.id})
+            logger.warning("%s", unknown, extra=self._fields_of(job, frame))
             return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
             arguments = task.signature.to_arguments(job.params, job.unions)
@@ -192,7 +196,7 @@ class Execution:
             partial(self.say, frame.number),
             self.later,
         )
-        return Call(task, arguments, job, frame, running)
+        return Call(task, arguments, job, frame, began, running)
 
     def _call(self, call: Call) -> Any:
         self._enter(call)
@@ -248,26 +252,33 @@ class Execution:
         if call.running.stopped:
             return STOPPED
         if outcome.kind is OutcomeKind.COMPLETE:
-            # Outside of the job's context, at times.
-            if is_refused(outcome.detail):
-                refusal = kept_result(outcome.detail).refusal
-                extra = self._fields_of(call)
-                logger.warning("job succeeded without its result: %s", refusal, extra=extra)
-            elif logger.isEnabledFor(logging.INFO):
-                logger.info("job succeeded", extra=self._fields_of(call))
+            self._tell_success(call, outcome)
         return outcome
 
-    def _fields_of(self, call: Call) -> dict[str, Any]:
+    def _tell_success(self, call: Call, outcome: Outcome) -> None:
+        """Not before the end: a result may be refused. Outside of the job's context, at times."""
+        is_without = is_refused(outcome.detail)
+        if not is_without and not logger.isEnabledFor(logging.INFO):
+            return
+        seconds = round(self._clock.monotonic() - call.began, 3)
+        extra = self._fields_of(call.job, call.frame) | {"run_seconds": seconds}
+        if is_without:
+            refusal = kept_result(outcome.detail).refusal
+            logger.warning("job succeeded without its result: %s", refusal, extra=extra)
+        else:
+            logger.info("job succeeded", extra=extra)
+
+    def _fields_of(self, job: Job, frame: JobFrame) -> dict[str, Any]:
         return {
-            "job_id": call.job.id,
-            "task": call.job.task,
-            "queue": self._queues[call.frame.queue].name,
-            "attempt": call.frame.attempt,
+            "job_id": job.id,
+            "task": job.task,
+            "queue": self._queues[frame.queue].name,
+            "attempt": frame.attempt,
         }
 
     def _enter(self, call: Call) -> None:
         running_job.set(call.running)
-        self.entered = self._fields_of(call)
+        self.entered = self._fields_of(call.job, call.frame)
         job_fields.set(self.entered)
 
     def _describe(self, job: Job, frame: JobFrame, began: float, running: RunningJob) -> CurrentJob:

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
+from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
@@ -57,11 +58,13 @@ class Notes(Protocol):
 class JobSource(Protocol):
     """Where held jobs come from and their outcomes go: a consumer.
 
-    index: place of its queue among the worker's, as frames count them
+    queue: where its jobs are from
+    index: place of the queue among the worker's, as frames count them
     lines: by mode, jobs that are not in a child yet, first come first served
     held:  by id, all that no exchange has settled yet
     """
 
+    queue: QueueName
     index: int
     held: dict[str, HeldJob]
     lines: tuple[deque[HeldJob], ...]
@@ -141,6 +144,16 @@ class HeldJob:
     def task(self) -> str:
         """Its task's name."""
         return self.spec.name
+
+    @property
+    def log_fields(self) -> dict[str, Any]:
+        """What a line in the log says of it."""
+        return {
+            "job_id": self.id,
+            "task": self.task,
+            "queue": self.source.queue.name,
+            "attempt": self.claimed.attempt,
+        }
 
 
 def unended(

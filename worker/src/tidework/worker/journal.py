@@ -1,11 +1,12 @@
-"""What is told of jobs: one count, and one log line for each end that is no success.
+"""What is told of jobs: one count, and one log line for each end that is not a success.
 
-(A success is logged by the child that had it, with the job's own fields.)
+A success is logged by the child that had it. Claims and documents are logged at debug.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -66,6 +67,15 @@ class Journal:
         """A job was taken under a lease."""
         self._numbers.jobs["claimed"][self._queue, task] += 1
 
+    def tell_claimed(self, claimed: Sequence[ClaimedJob], held: Mapping[str, HeldJob]) -> None:
+        """One exchange claimed these. A job of an unknown task is not among the held ones."""
+        if not logger.isEnabledFor(logging.DEBUG):
+            return
+        for found in claimed:
+            job = held.get(found.id)
+            task = UNKNOWN_TASK if job is None else job.task
+            logger.debug("job claimed", extra=self._fields_of(found.id, task, found.attempt))
+
     def note_ended(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
         """An attempt ended after ``seconds``, None if it had not begun."""
         key = (self._queue, job.task)
@@ -77,12 +87,13 @@ class Journal:
             self._numbers.run_seconds[key].note(seconds)
             self._numbers.last_job_at = self._clock.monotonic()
         if outcome.kind is not OutcomeKind.COMPLETE:
-            self._tell(job.claimed, job.task, outcome)
+            self._tell(job.claimed, job.task, outcome, seconds)
         losses = job.claimed.losses + 1
         if outcome.kind is OutcomeKind.LOSS and losses >= self._poison_cap:
             self._numbers.jobs["dead"][key] += 1
-            extra = {"job_id": job.id, "task": job.task, "queue": self._queue, "losses": losses}
-            logger.error("job buried", extra=extra | {"cause": "lost too often"})
+            extra = self._fields_of(job.id, job.task, job.claimed.attempt, seconds)
+            extra |= {"cause": "lost too often", "losses": losses}
+            logger.error("job buried", extra=extra)
 
     def note_unfit(self, claimed: ClaimedJob, outcome: Outcome) -> None:
         """A claimed job that no child can run."""
@@ -91,14 +102,15 @@ class Journal:
         self._numbers.jobs[event][self._queue, UNKNOWN_TASK] += 1
         if outcome.unknown_for is not None and self._is_news(outcome.cause):
             # The first of its kind: somebody may have mistyped a name, and a person is to see it.
-            extra = {"job_id": claimed.id, "queue": self._queue, "cause": outcome.cause}
+            extra = self._fields_of(claimed.id, UNKNOWN_TASK, claimed.attempt)
+            extra["cause"] = outcome.cause
             seconds = round(outcome.unknown_for.total_seconds())
             text = (
                 "job waits for a worker that knows its task, %d s at most: then it is a dead letter"
             )
             logger.warning(text, seconds, extra=extra)
             return
-        self._tell(claimed, UNKNOWN_TASK, outcome)
+        self._tell(claimed, UNKNOWN_TASK, outcome, None)
 
     def note_rejected(self) -> None:
         """A document from the inbox is a dead letter: intake.py tells which."""
@@ -109,10 +121,17 @@ class Journal:
         text = "queue is paused, nothing is claimed" if paused else "queue goes on"
         logger.info(text, extra={"queue": self._queue})
 
-    def note_lease_lost(self, job_id: str, task: str) -> None:
-        """The job is somebody else's: what we did for it does not count."""
+    def note_lease_lost(self, job_id: str, task: str, running: HeldJob | None = None) -> None:
+        """The job is somebody else's: what we did for it does not count.
+
+        running: the job if its end was not told yet
+        """
         self._numbers.jobs["lease_lost"][self._queue, task] += 1
-        extra = {"job_id": job_id, "task": task, "queue": self._queue}
+        extra: dict[str, Any] = {"job_id": job_id, "task": task, "queue": self._queue}
+        if running is not None:
+            at = running.started_at
+            seconds = None if at is None else self._clock.monotonic() - at
+            extra = self._fields_of(job_id, task, running.claimed.attempt, seconds)
         logger.warning("lease lost, the result is not ours to give", extra=extra)
 
     def note_redis_error(self, error: Exception, doing: str) -> None:
@@ -136,16 +155,19 @@ class Journal:
             self._told_unknown.add(cause)
         return is_new
 
-    def _tell(self, claimed: ClaimedJob, task: str, outcome: Outcome) -> None:
+    def _fields_of(
+        self, job_id: str, task: str, attempt: int, seconds: float | None = None
+    ) -> dict[str, Any]:
+        fields = {"job_id": job_id, "task": task, "queue": self._queue, "attempt": attempt}
+        return fields if seconds is None else fields | {"run_seconds": round(seconds, 3)}
+
+    def _tell(
+        self, claimed: ClaimedJob, task: str, outcome: Outcome, seconds: float | None
+    ) -> None:
         level, event = _TOLD[outcome.kind]
         if not logger.isEnabledFor(level):
             return
-        extra: dict[str, Any] = {
-            "job_id": claimed.id,
-            "task": task,
-            "queue": self._queue,
-            "attempt": claimed.attempt,
-        }
+        extra = self._fields_of(claimed.id, task, claimed.attempt, seconds)
         delay = outcome.delay
         if outcome.kind is OutcomeKind.LOSS and claimed.losses + 1 < self._poison_cap:
             delay = pause_after(claimed.losses + 1, self._lease)

@@ -223,7 +223,7 @@ class LoopPlaces:
             logger.error("%s it is killed", _blocked(link, now), extra=_told(link))
             link.kill(Verdict.BLOCKED, None, now)
         else:
-            extra = {"job_id": job.id, "task": job.task, "child": link.pid}
+            extra = job.log_fields | {"child": link.pid}
             logger.error("a job goes on after it was cancelled: its child is killed", extra=extra)
             link.kill(job.verdict, job, now)
 

@@ -69,7 +69,7 @@ class Overdue:
             return self._stopping.look_at(link, job, now)
         link.read()  # as below
         if job.number in link.jobs:
-            extra = {"job_id": job.id, "task": job.task, "child": link.pid}
+            extra = job.log_fields | {"child": link.pid}
             logger.warning("a job goes on after it was cancelled: it is killed", extra=extra)
             link.kill(Verdict.CANCELLED, job, now)
         return None

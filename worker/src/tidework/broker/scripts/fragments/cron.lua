@@ -1,6 +1,6 @@
 -- keys: crons runs
 -- The record of one CronTask: fields <uid>/<name> of one hash.
-local FIELDS = {'fingerprint', 'watermark', 'decided', 'verdict', 'fire', 'job', 'run_now', 'held'}
+local FIELDS = {'fingerprint', 'watermark', 'decided', 'verdict', 'fire', 'job', 'run_now', 'held', 'by_hand'}
 local VERDICTS = {'enqueued', 'skipped_overlap', 'missed_deadline', 'missed_catch_up'}
 
 local function read_cron(uid)
