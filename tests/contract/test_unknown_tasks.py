@@ -139,3 +139,30 @@ async def test_many_are_looked_at_in_several_steps(
     assert asked(await load_of(kit)) == (5, 0, 6)
     reply = await kit.exchange(want=20)
     assert sorted(found.id for found in reply.claimed) == sorted(names[1::2])
+
+
+async def test_its_wait_counts_from_the_first_look_and_ends_as_a_dead_letter(kit: Kit) -> None:
+    await kit.put(Job("a", "sned", {}, created_at=kit.now - 86_400))
+    await give_back(kit, timedelta(0), SHORT)
+    await give_back(kit, timedelta(0), HOUR)  # a worker with another setting prolongs nothing
+    await kit.let_pass(SHORT * 1.5)
+    await give_back(kit, MINUTE, SHORT)
+
+    record = await kit.broker.get_job(kit.queue, "a")
+    assert record is not None
+    assert record.state is JobState.DEAD
+    assert record.error is not None
+    assert (record.error.type, record.error.cause) == ("UnknownTaskError", "unknown_task")
+    assert record.error.message == "unknown task; no worker knew it for 0 s"
+    assert asked(await load_of(kit)) == (0, 0, 0)
+
+
+async def test_a_release_for_another_reason_begins_the_wait_again(kit: Kit) -> None:
+    await kit.put(Job("a", "sned", {}))
+    await give_back(kit, timedelta(0), SHORT)
+    held = await claim(kit)
+    await kit.exchange(Settlement(held.id, held.token, Outcome.release()))
+    await kit.let_pass(SHORT * 1.5)
+    await give_back(kit, MINUTE, HOUR)
+
+    assert asked(await load_of(kit)) == (0, 0, 1)

@@ -18,6 +18,7 @@ from tidework.model.job import FINISHED_STATES, JobState
 def expected_of(state: QueueState) -> StoredQueue:
     """The model's queue in the server's form."""
     entries = state.entries
+    unknown = [e for e in entries.values() if e.unknown_until_ms]
     uniques = state.uniques.holders
     holder, term, until = state.leader
     return StoredQueue(
@@ -43,8 +44,10 @@ def expected_of(state: QueueState) -> StoredQueue:
         uniques={key: job_id for key, (job_id, _, _) in uniques.items()},
         unique_ttls={key: ms for key, (_, ms, _) in uniques.items() if ms is not None},
         tasks=dict(state.tasks),
-        unknown={e.id: e.available_ms for e in entries.values() if e.unknown_until_ms},
-        unknown_until={e.id: e.unknown_until_ms for e in entries.values() if e.unknown_until_ms},
+        unknown={e.id: e.available_ms for e in unknown if e.state is not JobState.RUNNING},
+        unknown_until={
+            e.id: e.unknown_until_ms * (-1 if e.state is JobState.RUNNING else 1) for e in unknown
+        },
         onces={key: " ".join(lease or ("done",)) for key, (lease, _, _) in state.onces.items()},
         once_ttls={key: ms for key, (_, ms, _) in state.onces.items()},
         replacing=_replacing(state),

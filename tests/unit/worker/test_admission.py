@@ -12,9 +12,10 @@ from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.retry import RetryPolicy
 from tidework.model.task import TaskSpec
-from tidework.worker.admission import Admission, admit, waited_for_another
+from tidework.worker.admission import Admission, admit
 
 NOW = 1_000_000.0
+GRACE = timedelta(seconds=60)
 SPECS = {
     "plain": TaskSpec("plain", "q", RetryPolicy(max_attempts=4)),
     "quick": TaskSpec("quick", "q", RetryPolicy(max_attempts=2), timeout=timedelta(seconds=30)),
@@ -26,12 +27,12 @@ def claimed(releases: int = 0, body: bytes | None = None, **envelope: Any) -> Cl
     return ClaimedJob("j", "token", 1, 1, 0, releases, raw if body is None else body)
 
 
-def judge(job: ClaimedJob, grace: float = 60) -> Admission | Outcome:
-    return admit(job, SPECS, hard_timeout=600, unknown_grace=grace)
+def judge(job: ClaimedJob) -> Admission | Outcome:
+    return admit(job, SPECS, hard_timeout=600, unknown_grace=GRACE.total_seconds())
 
 
-def outcome(job: ClaimedJob, grace: float = 60) -> Outcome:
-    found = judge(job, grace)
+def outcome(job: ClaimedJob) -> Outcome:
+    found = judge(job)
     assert isinstance(found, Outcome)
     return found
 
@@ -60,17 +61,10 @@ def test_the_smallest_timeout_and_the_nearest_attempts_count(
     ("releases", "delay"), [(0, 1), (1, 2), (3, 8), (5, 32), (6, 60), (20, 60), (5000, 60)]
 )
 def test_an_unknown_task_waits_longer_each_time(releases: int, delay: int) -> None:
-    found = outcome(claimed(releases, task="missing"), grace=float("inf"))
+    found = outcome(claimed(releases, task="missing"))
 
     reason = "unknown task 'missing'; this application has: plain, quick"
-    left = timedelta(seconds=60)
-    assert found == Outcome.release_unknown(timedelta(seconds=delay), left, reason)
-
-
-def test_an_unknown_task_is_due_again_when_its_grace_is_over_at_the_latest() -> None:
-    found = outcome(claimed(20, task="missing"), now=NOW + 45)
-
-    assert (found.delay, found.unknown_for) == (timedelta(seconds=15), timedelta(seconds=15))
+    assert found == Outcome.release_unknown(timedelta(seconds=delay), GRACE, reason)
 
 
 @pytest.mark.parametrize(("task", "meant"), [("plian", "plain"), ("Quick", "quick"), ("x", None)])
@@ -84,40 +78,18 @@ def test_a_task_with_a_typo_is_told_with_the_name_that_was_meant(
     assert ("did you mean" in reason) is (meant is not None)
 
 
-def test_an_unknown_task_is_buried_after_its_grace_with_what_is_known() -> None:
-    found = outcome(claimed(6, task="missing"))
-
-    error = JobError.decode(found.detail)
-    assert found.kind is OutcomeKind.BURY
-    assert error.cause == "unknown_task"
-    assert "'missing'" in error.message
-    assert "plain, quick" in error.message
-    assert "tidework" in error.message
-
-
-def test_the_grace_is_what_its_releases_make_it_wait() -> None:
-    waits, releases = 0.0, 0
-    while (found := outcome(claimed(releases, task="missing"), 600)).kind is OutcomeKind.RELEASE:
-        assert waits == waited_for_another(releases)
-        waits += found.delay.total_seconds()
-        releases += 1
-
-    assert (waits, releases) == (603, 15)
-
-
 @pytest.mark.parametrize("created_at", [0, NOW - 86_400, NOW + 86_400, 1e11])
 def test_the_clock_of_the_producer_takes_nothing_from_the_grace(created_at: float) -> None:
     found = outcome(claimed(task="missing", created_at=created_at, available_at=created_at))
 
-    assert found.kind is OutcomeKind.RELEASE
+    assert found.unknown_for == GRACE
 
 
 def test_a_newer_envelope_is_left_to_a_newer_worker() -> None:
-    assert outcome(claimed(task="plain", v=2)).kind is OutcomeKind.RELEASE
+    found = outcome(claimed(task="plain", v=2))
 
-    late = outcome(claimed(6, task="plain", v=2))
-    assert late.kind is OutcomeKind.BURY
-    assert "version 2" in JobError.decode(late.detail).message
+    assert found.unknown_for == GRACE
+    assert "version 2" in found.cause
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"{}", b'"task"', b"\xff\xfe"])

@@ -182,8 +182,8 @@ class JobNotFoundError(TideworkError):
         self.queue = queue
         super().__init__(
             reason
-            or f"job {job_id!r} is not known in queue {queue!r}: never enqueued there, or ended and "
-            "deleted since. A queue keeps the newest 10,000 ended jobs of each state "
+            or f"job {job_id!r} is not known in queue {queue!r}: never enqueued there, or ended "
+            "and deleted since. A queue keeps the newest 10,000 ended jobs of each state "
             "(retention.count of its TaskQueue), those that succeeded or were cancelled for an "
             "hour (succeededSeconds) and dead letters for 7 days (deadSeconds)"
         )

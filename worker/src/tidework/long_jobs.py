@@ -76,9 +76,9 @@ def checkpoint(
     name:     tells several checkpoints of one job apart; at most 16 of them, 40 characters each
     An item is finished when the loop asks for the next one. When the worker is to end, or somebody
     has the job cancelled, the loop ends there: the job is given back uncounted to go on elsewhere,
-    or is cancelled (CancelRequested). It is given back likewise if Redis is away when the first loop
-    begins. Raises ConfigurationError for a bad value, CheckpointError if the item where it stands
-    does not come, BrokerError if Redis refuses to say where that is.
+    or is cancelled (CancelRequested). It is given back likewise if Redis is away when the first
+    loop begins. Raises ConfigurationError for a bad value, CheckpointError if the item where it
+    stands does not come, BrokerError if Redis refuses to say where that is.
     """
     if len(name) > NAME_LIMIT or not name.isprintable():
         raise ConfigurationError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tidework.model.job import FINISHED_STATES, JobState
 
 if TYPE_CHECKING:
+    from tidework.broker.memory_entry import Entry
     from tidework.broker.memory_store import QueueStore
 
 LONGEST_TOMBSTONE_MS = 600_000
@@ -32,18 +33,8 @@ def set_back(state: QueueStore, back: int, leases_back: int) -> bool:
 
     True if a waiting job is due earlier by it.
     """
-    now, is_earlier = state.now, False
-    for entry in state.entries.values():
-        if entry.state is JobState.RUNNING:
-            entry.lease_ms -= leases_back
-        elif entry.span_ms > now:
-            entry.available_ms -= back
-            is_earlier |= not entry.held
-            entry.span_ms = min(entry.span_ms - back, now)
-        elif entry.state is JobState.READY and entry.available_ms > now:
-            entry.available_ms = now
-        elif entry.state in FINISHED_STATES and entry.changed_ms > now:
-            entry.changed_ms = min(entry.changed_ms - back, now)
+    now = state.now
+    is_earlier = any([_set_entry_back(e, now, back, leases_back) for e in state.entries.values()])
     for key, (lease, until, began) in state.onces.items():
         if began > now:
             state.onces[key] = (lease, until - back, min(began - back, now))
@@ -57,3 +48,21 @@ def set_back(state: QueueStore, back: int, leases_back: int) -> bool:
             state.seen[worker] = min(at - back, now)
     state.cordons.set_back(now, back, longest_ms=LONGEST_CORDON_MS)
     return is_earlier
+
+
+def _set_entry_back(entry: Entry, now: int, back: int, leases_back: int) -> bool:
+    """True if it waits and is due earlier by it."""
+    is_waiting = entry.state in (JobState.READY, JobState.SCHEDULED)
+    if is_waiting and entry.unknown_until_ms > now + back:
+        entry.unknown_until_ms = min(entry.unknown_until_ms - back, now + back)
+    if entry.state is JobState.RUNNING:
+        entry.lease_ms -= leases_back
+    elif entry.span_ms > now:
+        entry.available_ms -= back
+        entry.span_ms = min(entry.span_ms - back, now)
+        return not entry.held
+    elif entry.state is JobState.READY and entry.available_ms > now:
+        entry.available_ms = now
+    elif entry.state in FINISHED_STATES and entry.changed_ms > now:
+        entry.changed_ms = min(entry.changed_ms - back, now)
+    return False

@@ -43,7 +43,8 @@ class MemoryPresence(MemoryCalls):
         kept = {task: at for task, at in state.tasks.items() if at > oldest}
         state.tasks = kept | dict.fromkeys(tasks, state.now)
         known = set(tasks)
-        meant = [e for e in state.entries.values() if e.unknown_until_ms and e.task in known]
+        waiting = [e for e in state.entries.values() if e.state is not JobState.RUNNING]
+        meant = [e for e in waiting if e.unknown_until_ms and e.task in known]
         for entry in meant:
             entry.unknown_until_ms = 0
             if entry.state is JobState.SCHEDULED:

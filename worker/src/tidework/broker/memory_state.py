@@ -15,7 +15,7 @@ from tidework.model.lease import (
     Settlement,
 )
 from tidework.model.losses import pause_after
-from tidework.model.outcome import JobError, OutcomeKind
+from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.unique import OnConflict, UniqueUntil
 
 CAPPED_RELEASE_DELAY_MS = 5_000
@@ -111,7 +111,6 @@ class QueueState(QueueStore):
             if entry.unique is not None and entry.unique.until is UniqueUntil.START:
                 self.uniques.free(entry.id, entry.unique.key)
             entry.state = JobState.RUNNING
-            entry.unknown_until_ms = 0
             entry.attempt += 1
             entry.deliveries += 1
             entry.token = token
@@ -137,9 +136,13 @@ class QueueState(QueueStore):
         delay_ms = found.outcome.delay // _MS
         gives_back = kind in (OutcomeKind.RETRY, OutcomeKind.RELEASE, OutcomeKind.LOSS)
         cancelled = kind is OutcomeKind.CANCELLED or (entry.cancel and gives_back)
+        waits_until = self._waits_until(entry, found.outcome)
+        is_over = waits_until is not None and waits_until <= self.now
         if kind is not OutcomeKind.COMPLETE:
-            letter = OutcomeKind.CANCELLED if cancelled else kind
+            letter = OutcomeKind.BURY if is_over else kind
+            letter = OutcomeKind.CANCELLED if cancelled else letter
             entry.note_end(letter.value, self.now, found.outcome.cause)
+        entry.unknown_until_ms = 0
         if cancelled:
             self._finish(entry, JobState.CANCELLED, b"")
         elif kind is OutcomeKind.COMPLETE:
@@ -151,14 +154,22 @@ class QueueState(QueueStore):
             self.counters["retried"] += 1
             entry.detail = detail
             self._wait_again(entry, self.now + delay_ms)
+        elif is_over:
+            self._finish(entry, JobState.DEAD, _unknown_error(found.outcome).encode())
+        elif waits_until is not None:
+            self._release(entry, min(delay_ms, waits_until - self.now))
+            entry.unknown_until_ms = max(entry.available_ms, waits_until)
         elif kind is OutcomeKind.RELEASE:
             self._release(entry, delay_ms)
-            if found.outcome.unknown_for is not None:
-                until = self.now + found.outcome.unknown_for // _MS
-                entry.unknown_until_ms = max(entry.available_ms, until)
         else:
             self._lose(entry, detail, waited_ms=0)
         return True
+
+    def _waits_until(self, entry: Entry, outcome: Outcome) -> int | None:
+        """Of a job of an unknown task: from its first such release on."""
+        if outcome.unknown_for is None:
+            return None
+        return entry.unknown_until_ms or self.now + outcome.unknown_for // _MS
 
     def _release(self, entry: Entry, delay_ms: int) -> None:
         self.counters["released"] += 1
@@ -300,3 +311,9 @@ class QueueState(QueueStore):
                 )
                 buried += self._lose(entry, error.encode(), waited_ms=self.lease_ms)
         return len(expired) - buried, buried
+
+
+def _unknown_error(outcome: Outcome) -> JobError:
+    waited = 0 if outcome.unknown_for is None else outcome.unknown_for.total_seconds()
+    message = f"{outcome.cause}; no worker knew it for {waited:.0f} s"
+    return JobError("UnknownTaskError", message, cause="unknown_task")

@@ -22,7 +22,7 @@ LONGEST_DELAY = timedelta(days=3660)
 ERROR_TEXT_LIMIT = 16_384
 CAUSE_LIMIT = 200
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]")
-_OF_SCRIPTS = frozenset({"lost", "unique"})
+_OF_SCRIPTS = frozenset({"lost", "unique", "unknown_task"})
 _FRAME = re.compile(r'File "(?:[^"]*/)?([^"/]+)", line \d+, in (\S+)')
 # Numbers, hex and quoted values: what differs between two cases of one fault.
 _VARYING = re.compile(

@@ -19,12 +19,9 @@ from tidework.model.job import ENVELOPE_VERSION
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.task import TaskSpec
-from tidework.worker.version import version
 
 FIRST_DELAY = timedelta(seconds=1)
 MAX_DELAY = timedelta(seconds=60)
-_GROWS = 6
-"""So often the delay doubles before it stays at its maximum."""
 
 
 class Admission(NamedTuple):
@@ -82,25 +79,13 @@ def _read(body: bytes) -> Any:
 
 
 def _wait_for_another(claimed: ClaimedJob, reason: str, grace: float) -> Outcome:
-    """Release it for a worker that knows more, as in a rolling upgrade; bury it after the grace.
+    """Release it for a worker that knows more, as in a rolling upgrade.
 
-    The grace is over when the pauses between its releases add up to it. No clock is asked: that of
-    its producer is not ours, and a job that waited for long in a backlog has been looked at once.
+    It is a dead letter when the grace is over: the broker counts that from its first such release
+    on, by its own clock. That of its producer is not ours, and a job that waited for long in a
+    backlog has been looked at once.
     """
-    waited = waited_for_another(claimed.releases)
-    if waited >= grace:
-        text = f"{reason}; no worker knew it for {grace:g} s; worker tidework {version()}"
-        return Outcome.bury(JobError("UnknownTaskError", text, cause="unknown_task"))
-    left = timedelta(seconds=grace - waited)
-    return Outcome.release_unknown(again_after(claimed.releases), left, reason)
-
-
-def waited_for_another(releases: int) -> float:
-    """Seconds that a job has waited at least which was given back so often."""
-    growing = min(releases, _GROWS)
-    doubled: int = 2**growing - 1
-    waited = FIRST_DELAY * doubled + MAX_DELAY * (releases - growing)
-    return waited.total_seconds()
+    return Outcome.release_unknown(again_after(claimed.releases), timedelta(seconds=grace), reason)
 
 
 def again_after(releases: int) -> timedelta:

@@ -129,7 +129,7 @@ local function claim(ids, scores)
     local r = unpack_record(packed)
     if r.task == '' then r.task = task_of(body) end
     if string.sub(r.unique, 1, 1) == 's' then S.free_key(id, r.unique) end
-    if r.releases > 0 then S.forget_unknown(id, r) end
+    if r.releases > 0 then S.note_unknown_claimed(id) end
     r.state, r.token, r.started, r.changed = RUNNING, token_of_claim, now, now
     r.attempt = r.attempt + 1
     r.deliveries = math.min(r.deliveries + 1, 65535)
@@ -186,7 +186,7 @@ local function succeed(token, first, last)
     if found == nil then
       local r = unpack_record(packed)
       found = false
-      if r.state == RUNNING and r.cron == '' and r.unique == '' then
+      if r.state == RUNNING and r.cron == '' and r.unique == '' and r.releases == 0 then
         found = {token = r.token, repeated = r.deliveries > 1}
         r.state, r.changed = SUCCEEDED, now
         found.packed = pack_record(r)

@@ -19,9 +19,9 @@ if unknown > 0 then
   local function count(from, to)
     return redis.call('ZCOUNT', K.unknown, from, to) - redis.call('ZCOUNT', K.unknown_until, from, to)
   end
-  due = due - count('-inf', now)
+  due = due - count(0, now)
   soon = soon - count('(' .. text(now), horizon)
-  unknown = unknown - redis.call('ZCOUNT', K.unknown_until, '-inf', now)
+  unknown = unknown - redis.call('ZCOUNT', K.unknown_until, 0, now)
   local record = load(redis.call('ZRANGE', K.unknown_until, -1, -1)[1])
   task = record and record.task or ''
 end

@@ -2,7 +2,35 @@
 -- The end of jobs, and what follows from it for the CronTask whose run it was.
 local ENDED = {[SUCCEEDED] = 'succeeded', [DEAD] = 'dead', [CANCELLED] = 'cancelled'}
 
+-- A job whose worker did not know its task: when it is due, and until when it waits for a worker that
+-- does. Meanwhile it asks for no worker (gather.lua). While it is claimed the latter is negative: the
+-- wait began with the first of its releases, however often it is looked at.
+local function note_unknown(id, due, until_ms)
+  place(K.unknown, due, id)
+  place(K.unknown_until, until_ms, id)
+end
+
+local function unknown_until(id)
+  local until_ms = score_of(K.unknown_until, id)
+  return until_ms and math.abs(until_ms)
+end
+
+local function note_unknown_claimed(id)
+  local until_ms = unknown_until(id)
+  if not until_ms then return end
+  take_out(K.unknown, id)
+  place(K.unknown_until, -until_ms, id)
+end
+
+-- Such a job was given back at least once.
+local function forget_unknown(id, r)
+  if r.releases == 0 then return end
+  take_out(K.unknown, id)
+  take_out(K.unknown_until, id)
+end
+
 local function drop_lease(id, r)
+  forget_unknown(id, r)
   take_out(K.leases, id)
   count_leases(worker_of(r.token), -1)
   r.token = ''
@@ -27,20 +55,6 @@ local function end_run(cron, id)
     redis.call('HDEL', K.crons, cron .. '/held')
     let_go(held)
   end
-end
-
--- A job that was given back because its worker did not know its task: when it is due, and until when
--- it waits for a worker that does. Meanwhile it asks for no worker (gather.lua).
-local function note_unknown(id, due, until_ms)
-  place(K.unknown, due, id)
-  place(K.unknown_until, until_ms, id)
-end
-
--- It is claimed again, or ended. Such a job was given back at least once.
-local function forget_unknown(id, r)
-  if r.releases == 0 then return end
-  take_out(K.unknown, id)
-  take_out(K.unknown_until, id)
 end
 
 -- fingerprint: of the error of a dead job

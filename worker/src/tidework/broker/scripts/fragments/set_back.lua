@@ -1,4 +1,4 @@
--- keys: spans scheduled ready records leases seen draining tombstones succeeded dead cancelled unique_ttls once_ttls
+-- keys: spans unknown unknown_until scheduled ready records leases seen draining tombstones succeeded dead cancelled unique_ttls once_ttls
 -- The server's clock was set back, by so many ms as a time that it has shown lies in front of now.
 -- What was said by a span of time keeps what it had left; what was said by an instant is what it says.
 -- `spans` knows which of two entries with one due time was which, and when it was said: what was said
@@ -31,6 +31,16 @@ local function mend_delay(id, score, back)
   if score < HELD then
     place(K.scheduled, score - back * 10, id)
     new_earliest = true
+  end
+  local due = score_of(K.unknown, id)
+  if due then place(K.unknown, due - back, id) end
+end
+
+-- Waits for a worker that knows a task: what lies further ahead than the clock was has said so.
+local function mend_unknown(back)
+  for id, until_ms in above(K.unknown_until, now + back, '+inf') do
+    place(K.unknown_until, math.min(until_ms - back, now + back), id)
+    if not score_of(K.scheduled, id) then place(K.unknown, math.min(score_of(K.unknown, id), now), id) end
   end
 end
 
@@ -109,6 +119,7 @@ end
 local function set_back(back, leases_back)
   if leases_back > 0 then mend_leases(leases_back) end
   mend_spans(back)
+  mend_unknown(back)
   mend_ready()
   mend_ends(back)
   mend_workers(back)
