@@ -33,14 +33,14 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return target
 
 
-def files_of(built: Path) -> dict[str, str]:
+def files_of(package: Path) -> dict[str, str]:
     """Text files of the metadata, by their names within it."""
-    if built.suffix == ".whl":
-        with zipfile.ZipFile(built) as wheel:
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as wheel:
             names = [name for name in wheel.namelist() if ".dist-info/" in name]
             return {name.partition(".dist-info/")[2]: wheel.read(name).decode() for name in names}
     found = {}
-    with tarfile.open(built) as sdist:
+    with tarfile.open(package) as sdist:
         for member in sdist.getmembers():
             name = member.name.partition("/")[2]
             content = None if "/" in name else sdist.extractfile(member)
@@ -55,8 +55,8 @@ def metadata_of(files: dict[str, str]) -> Message:
 
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
 def test_the_metadata_name_licence_readme_and_address(built: Path, kind: str) -> None:
-    (built,) = built.glob(kind)
-    found = metadata_of(files_of(built))
+    (package,) = built.glob(kind)
+    found = metadata_of(files_of(package))
     folder = PROJECTS[found["Name"]]
 
     assert found["License-Expression"] == "Apache-2.0"

@@ -61,6 +61,13 @@ def test_an_own_id_enqueues_once(cli: Cli) -> None:
     ("arguments", "told"),
     [
         (("enqueue", "send", "{bad"), "PARAMS: not valid JSON"),
+        (("enqueue", "send", "to=bob"), """as in '{"to": "bob"}'"""),
+        (("enqueu", "send"), "No such command 'enqueu'. Did you mean 'enqueue'?"),
+        (("worker", "lst"), "No such command 'lst'. Did you mean 'list'?"),
+        (("nonsense",), "No such command 'nonsense'."),
+        (("dead", "list", "emails"), "a queue is given as --queue emails"),
+        (("job", "get", "x", "emails"), "a queue is given as --queue emails"),
+        (("cron", "next", "0", "8", "a", "b", "1-5"), "put it into quotes"),
         (("enqueue", "send", "[1]"), "for PARAMS: has to be a JSON object"),
         (("enqueue", "send", "[" * 10_000), "PARAMS: not valid JSON"),
         (("enqueue", "send", '{"n": NaN}'), "for PARAMS: not valid JSON: NaN"),
@@ -267,6 +274,14 @@ def test_a_job_that_is_not_known_names_the_bounds_of_retention(cli: Cli) -> None
         assert "never enqueued there, or ended and deleted since" in told
         assert "the newest 10,000 ended jobs of each state (retention.count" in told
         assert "for an hour (succeededSeconds) and dead letters for 7 days (deadSeconds)" in told
+
+
+@pytest.mark.parametrize("command", ["get", "cancel"])
+def test_a_job_of_another_queue_is_told_as_such(cli: Cli, command: str) -> None:
+    job_id = cli.ok("enqueue", "send", "-q", "emails")
+
+    assert "but in queue 'emails': give --queue emails" in cli.refused("job", command, job_id)
+    cli.ok("job", command, job_id, "-q", "emails")
 
 
 def test_a_unique_key_admits_one_job(cli: Cli) -> None:

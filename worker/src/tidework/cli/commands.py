@@ -55,6 +55,19 @@ class _Group(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, which would suggest none of the commands that are elsewhere."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            from difflib import get_close_matches  # a worker never needs it
+
+            found = get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f" Did you mean {found[0]!r}?" if found else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
 
 @click.group(
     cls=_Group,

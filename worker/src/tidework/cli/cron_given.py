@@ -85,6 +85,11 @@ def given_by(options: dict[str, Any], now: datetime) -> list[Given]:
             "give a SCHEDULE in quotes such as '0 6 * * *' (several are one list), "
             "or --every, or --file: one of the three"
         )
+    if len(schedules) > 1 and not any(" " in each or each.startswith("@") for each in schedules):
+        raise ConfigurationError(
+            "a SCHEDULE is one argument: put it into quotes, as in '0 6 * * *', or the shell "
+            "takes it apart and replaces each * by names of files"
+        )
     if options["phase"] and not every:
         raise ConfigurationError("--phase shifts an interval: give --every with it")
     if files:

@@ -13,7 +13,13 @@ from typing import Any, TypeVar
 import click
 
 from tidework.cli.jobs import document_of, queue_option
-from tidework.cli.options import client_of, namespace_option, output_option, redis_option
+from tidework.cli.options import (
+    QueueCommand,
+    client_of,
+    namespace_option,
+    output_option,
+    redis_option,
+)
 from tidework.model.backlog import JobFilter
 from tidework.model.job import JobState
 
@@ -60,7 +66,7 @@ def dead() -> None:
     """Dead letters: jobs that are out of attempts, and documents that are no jobs."""
 
 
-@dead.command("list")
+@dead.command("list", cls=QueueCommand)
 @queue_option
 @_filter_options
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
@@ -94,7 +100,7 @@ def list_dead(
         click.echo(f"there are more: --cursor {page.cursor}", err=True)
 
 
-@dead.command("errors")
+@dead.command("errors", cls=QueueCommand)
 @queue_option
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @redis_option

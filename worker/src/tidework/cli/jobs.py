@@ -11,16 +11,28 @@ from typing import Any
 import click
 
 from tidework.broker.broker import CancelAnswer
+from tidework.broker.redis import connect_blocking
+from tidework.broker.transport import drive
 from tidework.cli.enqueueing import task_of, warning_of
-from tidework.cli.options import client_of, namespace_option, output_option, redis_option
+from tidework.cli.options import (
+    QueueCommand,
+    client_of,
+    namespace_option,
+    output_option,
+    redis_option,
+)
 from tidework.cli.tables import in_short
-from tidework.errors import ConfigurationError, EnvelopeError
+from tidework.errors import BrokerError, ConfigurationError, EnvelopeError, JobNotFoundError
 from tidework.model.backlog import Delivery, DeliveryEnd, JobRecord
 from tidework.model.bounds import delay_given
 from tidework.model.identity import new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Job, JobState, decode_job
 from tidework.model.strict_json import decode_json
 from tidework.model.unique import OnConflict, Unique
+from tidework.settings import Settings
+
+_MOST_LOOKED_INTO = 200
+"""Queues in which a job is looked for that is not in the one that was named."""
 
 queue_option = click.option(
     "-q", "--queue", default="default", show_default=True, help="Queue of the job."
@@ -92,9 +104,20 @@ def enqueue(
     priority = options["priority"]
     delay, unique, on_conflict = options["delay"], options["unique"], options["on_conflict"]
     try:
-        given = decode_json(params.encode())
-    except (EnvelopeError, UnicodeEncodeError) as error:
-        raise click.BadParameter(str(error), param_hint="PARAMS") from error
+from tidework.broker.redis import connect_blocking
+from tidework.broker.transport import drive
+from tidework.cli.enqueueing import task_of, warning_of
+from tidework.cli.options import (
+    QueueCommand,
+    client_of,
+    namespace_option,
+    output_option,
+    redis_option,
+)
+from tidework.cli.tables import in_short
+from tidework.errors import BrokerError, ConfigurationError, EnvelopeError, JobNotFoundError
+from tidework.model.backlog import Delivery, DeliveryEnd, JobRecord
+from tidework.model.bounds import delay_given
     try:
         job = Job(
             id=options["job_id"] or new_job_id(),
@@ -134,7 +157,7 @@ def job() -> None:
     """Look at a job, or cancel it."""
 
 
-@job.command("get")
+@job.command("get", cls=QueueCommand)
 @click.argument("job_id")
 @queue_option
 @redis_option
@@ -144,7 +167,11 @@ def get_job(
     job_id: str, queue: str, redis_url: str | None, namespace: str | None, output: str
 ) -> None:
     """Everything known of the job JOB_ID."""
-    record = client_of(redis_url, namespace).get_sync(job_id, queue=queue)
+    try:
+        record = client_of(redis_url, namespace).get_sync(job_id, queue=queue)
+    except JobNotFoundError as error:
+        _refuse_if_elsewhere(error, redis_url, namespace)
+        raise
     found = document_of(record)
     if output == "json":
         click.echo(json.dumps(found, indent=2, default=str))
@@ -160,17 +187,39 @@ def get_job(
         click.echo(f"{'' if number else 'history':<{width}}  {_told(delivery)}")
 
 
-@job.command("cancel")
+@job.command("cancel", cls=QueueCommand)
 @click.argument("job_id")
 @queue_option
 @redis_option
 @namespace_option
 def cancel_job(job_id: str, queue: str, redis_url: str | None, namespace: str | None) -> None:
     """Cancel the job JOB_ID: at once if it waits, by its worker if it runs."""
-    answer = client_of(redis_url, namespace).cancel_sync(job_id, queue=queue)
+    try:
+        answer = client_of(redis_url, namespace).cancel_sync(job_id, queue=queue)
+    except JobNotFoundError as error:
+        _refuse_if_elsewhere(error, redis_url, namespace)
+        raise
     click.echo(answer)
     if answer == CancelAnswer.FINISHED:
         click.echo("this job had ended before: nothing was cancelled", err=True)
+
+
+def _refuse_if_elsewhere(
+    missing: JobNotFoundError, redis_url: str | None, namespace: str | None
+) -> None:
+    """Raise ConfigurationError with the queue that has the job, if another one has it."""
+    settings = Settings.load(redis_url=redis_url, namespace=namespace)
+    try:
+        broker = connect_blocking(settings.redis_url)
+        known = [each for each in drive(broker.queues()) if each.namespace == settings.namespace]
+        for queue in known[:_MOST_LOOKED_INTO]:
+            if drive(broker.get_job(queue, missing.job_id)) is not None:
+                raise ConfigurationError(
+                    f"job {missing.job_id!r} is not in queue {missing.queue!r}, but in queue "
+                    f"{queue.name!r}: give --queue {queue.name}"
+                )
+    except BrokerError:
+        return  # without the right to look there the first answer has to do
 
 
 def _envelope(record: JobRecord) -> dict[str, Any]:

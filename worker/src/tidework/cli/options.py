@@ -13,6 +13,22 @@ from tidework.settings import Settings
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class QueueCommand(click.Command):
+    """Has --queue, and says so to whoever gives the queue as an argument."""
+
+    allow_extra_args = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, with a hint about arguments that are left over."""
+        left = super().parse_args(ctx, args)
+        if left:
+            ctx.fail(
+                f"Got unexpected extra argument ({' '.join(left)}); a queue is given as "
+                f"--queue {left[0]}"
+            )
+        return left
+
+
 def redis_option(command: F) -> F:
     """--redis-url"""
     return click.option(
