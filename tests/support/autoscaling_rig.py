@@ -136,7 +136,8 @@ class AutoscalingRig:
         """The Deployment gets a template of that version of the application."""
         deployment = self.fleet.deployment
         env = [{"name": "TIDEWORK_APP_VERSION", "value": version}]
-        deployment["spec"]["template"] = {"spec": {"containers": [{"name": "worker", "env": env}]}}
+        template = deployment["spec"]["template"]
+        template["spec"] = {"containers": [{"name": "worker", "env": env}]}
         self.cluster.put(Kind.DEPLOYMENT, deployment)
 
     async def play(self, seconds: int) -> None:

@@ -84,7 +84,7 @@ async def test_a_claim_is_told_at_debug(bench: Bench, caplog: pytest.LogCaptureF
 async def test_a_document_of_the_inbox_is_told_at_debug(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "tidework.worker.journal")
+    caplog.set_level(logging.DEBUG, "tidework.intake")
     await bench.broker.put_document(QUEUE, b'{"id": "a", "task": "t", "created_at": 1}')
     await bench.wait_sent(1)
 

@@ -23,7 +23,9 @@ def send(to: str) -> None: ...
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "shop.yaml").write_text(f"{QUEUE}---\n{CRON}".replace("shop.tasks", "shop"))
+    (tmp_path / "shop.yaml").write_text(
+        f"{QUEUE}---\n{CRON}".replace("shop.tasks", "shop\n  image: shop:1")
+    )
     (tmp_path / "shop.py").write_text(APP)
     return tmp_path
 

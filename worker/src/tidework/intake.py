@@ -16,6 +16,7 @@ from tidework.broker.broker import MARKER, AcceptedDocument, Broker, RejectedDoc
 from tidework.broker.documents import MAX_DOCUMENT_BYTES, MOST_BYTES, Beginning, length_of
 from tidework.clock import Clock
 from tidework.errors import BrokerFullError, EnvelopeError
+from tidework.logs import UNKNOWN_TASK, queue_fields
 from tidework.model.identity import QueueName, new_job_id
 from tidework.model.job import Job, NewerEnvelopeError, decode_document, decode_newer_job
 from tidework.model.outcome import JobError
@@ -93,7 +94,7 @@ class Intake:
         if not logger.isEnabledFor(logging.DEBUG):
             return
         for found in documents:
-            extra = {"job_id": found.job.id, "task": found.job.task, "queue": self._queue.name}
+            extra = queue_fields(self._queue) | {"job_id": found.job.id, "task": found.job.task}
             logger.debug("document taken in", extra=extra)
 
     async def sweep(self) -> Taken:
@@ -145,7 +146,8 @@ class Intake:
             else:
                 rejected.append(found)
                 self._note_rejected()
-                extra = {"job_id": found.named or found.id, "queue": self._queue.name}
+                job_id = found.named or found.id
+                extra = queue_fields(self._queue) | {"job_id": job_id, "task": UNKNOWN_TASK}
                 logger.error("document refused", extra=extra | {"error": found.error.message})
         return accepted, rejected
 
@@ -158,7 +160,7 @@ class Intake:
             "a document has the unknown field %r, which has no effect; did you mean %r?",
             field,
             meant,
-            extra={"job_id": job_id, "queue": self._queue.name},
+            extra=queue_fields(self._queue) | {"job_id": job_id, "task": UNKNOWN_TASK},
         )
 
 

@@ -47,6 +47,8 @@ FIELDS: Mapping[str, str] = {
     "stuck": "what keeps it from answering",
     "stacks": "stacks of threads and tasks",
     "stream": "stdout or stderr of a command",
+    "peers": "addresses of connections that the application opened at import",
+    "changed": "what a job left changed in its process",
     "threads": "threads that the application started at import",
     "tasks": "how many tasks the application has",
     "queues": "queues that the worker serves",
@@ -60,6 +62,10 @@ FIELDS: Mapping[str, str] = {
 """Every field that Tidework adds to a line, and what it says."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+UNKNOWN_TASK = "(unknown)"
+"""Stands in fields and series for a task that the application does not have: they stay bounded."""
 
 
 def queue_fields(queue: QueueName) -> dict[str, str]:

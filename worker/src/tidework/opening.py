@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from tidework.backoff import Backoff
 from tidework.broker.broker import Broker
 from tidework.errors import BrokerFullError, BrokerUnavailableError
+from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
 
 PASSING = (BrokerUnavailableError, BrokerFullError)
@@ -58,10 +59,14 @@ async def _open(broker: Broker, queue: QueueName) -> None:
         except PASSING as error:
             delay = backoff.next().total_seconds()
             logger.warning(
-                "queue %s cannot be opened yet: %s; next attempt in %.1f s", queue, error, delay
+                "queue %s cannot be opened yet: %s; next attempt in %.1f s",
+                queue,
+                error,
+                delay,
+                extra=queue_fields(queue),
             )
             await asyncio.sleep(delay)
         else:
             break
     if backoff.failures:
-        logger.info("Redis answers: queue %s is open", queue)
+        logger.info("Redis answers: queue %s is open", queue, extra=queue_fields(queue))

@@ -34,7 +34,7 @@ def set_back(state: QueueStore, back: int, leases_back: int) -> bool:
     True if a waiting job is due earlier by it.
     """
     now = state.now
-    is_earlier = any([_set_entry_back(e, now, back, leases_back) for e in state.entries.values()])
+    moved = [_set_entry_back(e, now, back, leases_back) for e in state.entries.values()]
     for key, (lease, until, began) in state.onces.items():
         if began > now:
             state.onces[key] = (lease, until - back, min(began - back, now))
@@ -47,7 +47,7 @@ def set_back(state: QueueStore, back: int, leases_back: int) -> bool:
         if at > now:
             state.seen[worker] = min(at - back, now)
     state.cordons.set_back(now, back, longest_ms=LONGEST_CORDON_MS)
-    return is_earlier
+    return any(moved)
 
 
 def _set_entry_back(entry: Entry, now: int, back: int, leases_back: int) -> bool:

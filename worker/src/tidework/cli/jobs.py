@@ -104,20 +104,10 @@ def enqueue(
     priority = options["priority"]
     delay, unique, on_conflict = options["delay"], options["unique"], options["on_conflict"]
     try:
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
-from tidework.cli.enqueueing import task_of, warning_of
-from tidework.cli.options import (
-    QueueCommand,
-    client_of,
-    namespace_option,
-    output_option,
-    redis_option,
-)
-from tidework.cli.tables import in_short
-from tidework.errors import BrokerError, ConfigurationError, EnvelopeError, JobNotFoundError
-from tidework.model.backlog import Delivery, DeliveryEnd, JobRecord
-from tidework.model.bounds import delay_given
+        given = decode_json(params.encode())
+    except (EnvelopeError, UnicodeEncodeError) as error:
+        reason = f'{error}; write an object in quotes, as in \'{{"to": "bob"}}\''
+        raise click.BadParameter(reason, param_hint="PARAMS") from error
     try:
         job = Job(
             id=options["job_id"] or new_job_id(),

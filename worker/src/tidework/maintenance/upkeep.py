@@ -142,7 +142,8 @@ class Upkeep:
         except BrokerError as error:
             if not inbox.troubled:
                 inbox.troubled = True
-                logger.warning("documents of queue %s are not taken in: %s", queue, error)
+                text = "documents of queue %s are not taken in: %s"
+                logger.warning(text, queue, error, extra=queue_fields(queue))
             return 0
         inbox.troubled = False
         self.counters.taken_in += taken

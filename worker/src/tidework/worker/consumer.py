@@ -15,6 +15,7 @@ from datetime import timedelta
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleRequestError
+from tidework.logs import UNKNOWN_TASK
 from tidework.loop import Loop
 from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply, Settlement
@@ -23,7 +24,7 @@ from tidework.worker.backoff import Backoff
 from tidework.worker.claims import NO_ROOM
 from tidework.worker.facts import WorkerFacts
 from tidework.worker.held import HeldJob, Verdict, unended
-from tidework.worker.journal import UNKNOWN_TASK, Journal
+from tidework.worker.journal import Journal
 from tidework.worker.last_chance import keep_apart
 from tidework.worker.outbox import Outbox, UnderWay
 from tidework.worker.progress_notes import ProgressNotes

@@ -12,15 +12,13 @@ from typing import Any
 
 from tidework.clock import Clock
 from tidework.errors import BrokerUnavailableError
+from tidework.logs import UNKNOWN_TASK
 from tidework.metrics import WorkerNumbers
 from tidework.model.kept_result import is_refused
 from tidework.model.lease import LEASE, POISON_CAP, ClaimedJob
 from tidework.model.losses import pause_after
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker.held import HeldJob
-
-UNKNOWN_TASK = "(unknown)"
-"""Stands for every task that the application does not have: series stay bounded."""
 
 MOST_TOLD = 100
 """Unknown tasks that are warned of, each once; further jobs are told as any that is given back."""

@@ -199,7 +199,13 @@ class Surroundings:
         if not news or len(self._told) > TOLD:
             return
         self._told.update((task, each) for each in news)
-        extra = {**job, "changed": ", ".join(news)}
+        extra = {
+            "job_id": job.get("job_id"),
+            "task": task,
+            "queue": job.get("queue"),
+            "attempt": job.get("attempt"),
+            "changed": ", ".join(news),
+        }
         logger.warning("a job left its process changed: it was put right", extra=extra)
 
 
