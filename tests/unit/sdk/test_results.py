@@ -213,6 +213,9 @@ async def test_a_forgotten_job_is_told_apart_from_one_that_never_was() -> None:
     assert expired.value.ended_at == NOON
     with pytest.raises(ResultExpiredError, match=told):
         await bench.app.client.result(first.id, queue="default")
+    for ask in (bench.app.client.get, bench.app.client.cancel):
+        with pytest.raises(ResultExpiredError, match=told):
+            await ask(first.id, queue="default")
     with pytest.raises(JobNotFoundError, match="never enqueued") as unknown:
         await bench.app.client.result("never", queue="default")
     assert not isinstance(unknown.value, ResultExpiredError)

@@ -299,8 +299,18 @@ async def _sleep_blocking(seconds: float) -> None:
 async def _get(broker: Producer, queue: QueueName, job_id: str) -> JobRecord:
     found = await broker.get_job(queue, job_id)
     if found is None:
-        raise JobNotFoundError(job_id, str(queue))
+        raise await _missing(broker, queue, job_id)
     return found
+
+
+async def _missing(
+    broker: Producer, queue: QueueName, job_id: str, *, is_known: bool = False
+) -> JobNotFoundError:
+    """Why there is no such job. ``is_known``: it was enqueued for certain."""
+    ended_at = await broker.forgotten_at(queue, job_id)
+    if is_known or ended_at is not None:
+        return ResultExpiredError(job_id, str(queue), ended_at)
+    return JobNotFoundError(job_id, str(queue))
 
 
 class _Wait(NamedTuple):
@@ -342,14 +352,11 @@ class _Wait(NamedTuple):
         found = await self.broker.get_job(self.queue, self.job_id)
         if found is not None:
             return found
-        ended_at = await self.broker.forgotten_at(self.queue, self.job_id)
-        if is_known or ended_at is not None:
-            raise ResultExpiredError(self.job_id, str(self.queue), ended_at)
-        raise JobNotFoundError(self.job_id, str(self.queue))
+        raise await _missing(self.broker, self.queue, self.job_id, is_known=is_known)
 
 
 async def _cancel(broker: Producer, queue: QueueName, job_id: str) -> str:
     answer = await broker.cancel(queue, job_id)
     if answer == "unknown":
-        raise JobNotFoundError(job_id, str(queue))
+        raise await _missing(broker, queue, job_id)
     return str(answer)
