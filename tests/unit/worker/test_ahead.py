@@ -11,6 +11,7 @@ import pytest
 
 from tests.unit.worker.consumers import QUEUE, Bench, until
 from tests.unit.worker.jobs import Source
+from tidework.backoff import Backoff
 from tidework.broker.broker import MARKER
 from tidework.broker.memory import MemoryBroker
 from tidework.errors import BrokerFullError, StaleRequestError
@@ -18,7 +19,6 @@ from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest
 from tidework.model.outcome import Outcome
-from tidework.worker.backoff import Backoff
 
 
 @pytest.fixture

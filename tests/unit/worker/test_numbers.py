@@ -10,11 +10,11 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.worker.jobs import held
+from tidework.backoff import Backoff
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
 from tidework.worker import process
-from tidework.worker.backoff import Backoff
 from tidework.worker.held import Mode, Verdict
 from tidework.worker.memory import pss_bytes
 from tidework.worker.modes import Modes

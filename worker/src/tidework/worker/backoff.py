@@ -1,10 +1,6 @@
-"""How long a worker waits after failures."""
+"""How long a worker waits before it starts another child in the place of one that failed."""
 
 from __future__ import annotations
-
-from tidework.backoff import Backoff
-
-__all__ = ["Backoff", "start_pause"]
 
 
 def start_pause(unready: int) -> float:

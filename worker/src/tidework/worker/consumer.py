@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from tidework.backoff import Backoff
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleRequestError
@@ -20,7 +21,6 @@ from tidework.loop import Loop
 from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply, Settlement
 from tidework.model.outcome import Outcome
-from tidework.worker.backoff import Backoff
 from tidework.worker.claims import NO_ROOM
 from tidework.worker.facts import WorkerFacts
 from tidework.worker.held import HeldJob, Verdict, unended

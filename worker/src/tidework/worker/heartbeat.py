@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
+from tidework.backoff import Backoff
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError
@@ -18,7 +19,6 @@ from tidework.metrics import WorkerNumbers
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
-from tidework.worker.backoff import Backoff
 from tidework.worker.journal import Journal
 
 EVERY = timedelta(seconds=10)

@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
+from tidework.backoff import Backoff
 from tidework.broker.broker import MARKER, Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError, BrokerFullError
 from tidework.intake import Intake, Taken
 from tidework.loop import Loop, shortened
 from tidework.worker.ahead import Ahead
-from tidework.worker.backoff import Backoff
 from tidework.worker.consumer import Consumer
 from tidework.worker.journal import Journal
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from tidework.backoff import Backoff
 from tidework.broker.broker import Broker
 from tidework.clock import Clock
 from tidework.errors import BrokerError, BrokerRefusedError
@@ -18,7 +19,6 @@ from tidework.model.identity import QueueName
 from tidework.model.lease import Settlement
 from tidework.model.outcome import OutcomeKind
 from tidework.model.progress import ProgressNote
-from tidework.worker.backoff import Backoff
 from tidework.worker.held import HeldJob
 from tidework.worker.journal import Journal
 

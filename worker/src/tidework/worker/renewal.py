@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
+from tidework.backoff import Backoff
 from tidework.broker.broker import Broker
 from tidework.errors import BrokerError
 from tidework.loop import Loop
-from tidework.worker.backoff import Backoff
 from tidework.worker.consumer import Consumer
 from tidework.worker.journal import Journal
 

@@ -15,10 +15,10 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
+from tidework.backoff import Backoff
 from tidework.errors import AppImportError
 from tidework.model.task import TaskSpec
 from tidework.worker import process
-from tidework.worker.backoff import Backoff
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.generation import Generation
 from tidework.worker.slots import SlotPool
