@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from tidework.model.cron import DstPolicy, parse_cron
+from tidework.model.schedules.cron import DstPolicy, parse_cron
 
 COUNT = 10_000
 ROUNDS = 5

@@ -123,7 +123,7 @@ def role_of(document: Mapping[str, Any]) -> str:
     command = " ".join(document["command"])
     if "produce.py" in command:
         return "producer"
-    generation = document["forks"] + ("tidework.worker.template" in command)
+    generation = document["forks"] + ("tidework.worker.child.template" in command)
     return ("supervisor", "template", "child")[min(2, generation)]
 
 

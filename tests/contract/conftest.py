@@ -13,12 +13,12 @@ import pytest
 from tests.support.fixtures import namespace, redis_server, redis_url, valkey
 from tests.support.leaks import no_leaks
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.clock import ManualClock
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits, Settlement
+from tidework.testing.memory.broker import MemoryBroker
 
 __all__ = ["namespace", "no_leaks", "redis_server", "redis_url", "valkey"]
 

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.contract.conftest import LEASE, Kit
-from tidework.broker import memory, redis
 from tidework.broker.broker import AcceptedDocument, ReplayAnswer
+from tidework.broker.redis import redis_broker as redis
 from tidework.model.backlog import JobFilter, JobRecord, Presence
 from tidework.model.job import Enqueued, Job, JobState, decode_job
 from tidework.model.lease import ClaimedJob, QueueLimits, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.unique import OnConflict, Unique
+from tidework.testing.memory import broker as memory
 
 BOOM = JobError("ValueError", "boom")
 SHORT = timedelta(milliseconds=200)

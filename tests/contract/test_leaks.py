@@ -11,9 +11,9 @@ import redis
 from tests.support.leaks import LeakWatch, find_faults
 from tests.support.servers import ValkeyServer
 from tests.support.stored_queue import read_queue
+from tidework.broker.connection.transport import drive
 from tidework.broker.keys import queue_key
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.model.backlog import Presence
 from tidework.model.identity import QueueName
 from tidework.model.job import Job

@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.conftest import LEASE, Kit
 from tidework.broker.keys import queue_key
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.backlog import JobRecord
 from tidework.model.job import Job, JobState
 from tidework.model.lease import Lease, QueueLimits, Settlement

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.conftest import Kit
-from tidework.broker import redis
+from tidework.broker.redis import redis_broker as redis
 from tidework.model.backlog import QueueLoad
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ClaimedJob, Settlement

@@ -16,7 +16,8 @@ from tests.property.broker_machine_leaders import CronActs, LookActs
 from tests.property.broker_machine_stage import Stage
 from tests.property.broker_machine_workers import TimeActs
 from tests.support.servers import ValkeyServer
-from tidework.broker import memory, redis
+from tidework.broker.redis import redis_broker as redis
+from tidework.testing.memory import broker as memory
 
 BATCH = 3
 """So few at once that what is left over for the next call is seen."""

@@ -13,9 +13,9 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from tidework.broker.redis import RedisBroker
+from tidework.broker.connection.transport import Call, Transport
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.broker.scripts import Script, Value
-from tidework.broker.transport import Call, Transport
 from tidework.clock import Clock, to_ms
 from tidework.model.durability import Durability
 from tidework.model.identity import QueueName

@@ -22,9 +22,9 @@ from tests.property.broker_machine_draws import (
 from tests.property.broker_machine_workers import WorkerActs
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import EnvelopeError
+from tidework.model.documents.readable_id import readable_id
 from tidework.model.job import Job, decode_document
 from tidework.model.outcome import JobError
-from tidework.model.readable_id import readable_id
 from tidework.model.unique import OnConflict, Unique
 
 
@@ -151,7 +151,7 @@ class DocumentActs(WorkerActs):
             self.twins.ask("stranded", limit or 1)
 
     def _read(self, raw: bytes) -> AcceptedDocument | RejectedDocument:
-        """As worker/inbox.py does, with ids that an example repeats."""
+        """As worker/queue/inbox.py does, with ids that an example repeats."""
         fresh = self.new_id("n")
         try:
             found = decode_document(raw, new_id=fresh, now=self.twins.now / 1000)

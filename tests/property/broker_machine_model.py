@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from tests.support.stored_queue import HELD, Scores, StoredQueue, StoredRecord
 from tidework.broker.keys import LAYOUT
-from tidework.broker.memory_entry import Cron, Entry
-from tidework.broker.memory_state import QueueState
 from tidework.clock import to_ms
 from tidework.model.job import FINISHED_STATES, JobState
+from tidework.testing.memory.entry import Cron, Entry
+from tidework.testing.memory.state import QueueState
 
 
 def expected_of(state: QueueState) -> StoredQueue:

@@ -7,8 +7,8 @@ from collections import Counter
 
 import redis
 
+from tidework.broker.connection.transport import BlockingTransport, drive
 from tidework.broker.keys import QUEUE_PARTS, REGISTRY, queue_key
-from tidework.broker.transport import BlockingTransport, drive
 from tidework.model.identity import QueueName
 
 

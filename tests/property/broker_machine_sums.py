@@ -24,8 +24,8 @@ from typing import Any
 
 from tests.support.stored_queue import ENDED, StoredQueue
 from tidework.broker.broker import ReplayAnswer
-from tidework.broker.memory_state import QueueState
 from tidework.model.lease import ExchangeReply, ExchangeRequest
+from tidework.testing.memory.state import QueueState
 
 
 @dataclass(slots=True)

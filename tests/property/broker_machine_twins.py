@@ -21,14 +21,14 @@ from tests.property.broker_machine_sums import Tally, find_wrong_sums
 from tests.property.broker_machine_telling import tell
 from tests.support.leaks import find_faults
 from tests.support.stored_queue import read_queue
+from tidework.broker.connection.transport import drive
 from tidework.broker.keys import queue_key
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.transport import drive
 from tidework.clock import ManualClock, to_ms
 from tidework.errors import TideworkError
 from tidework.model.backlog import JobFilter, JobPage, QueueLoad
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeReply, QueueLimits
+from tidework.testing.memory.broker import MemoryBroker
 
 LIMITS = QueueLimits(
     lease=timedelta(seconds=10),

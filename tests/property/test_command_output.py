@@ -9,7 +9,7 @@ from typing import Self
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidework.worker.command_output import KEPT_LINES, Allowance, OutputStream
+from tidework.worker.child.command_output import KEPT_LINES, Allowance, OutputStream
 
 KEEP = 40
 LINE = st.one_of(

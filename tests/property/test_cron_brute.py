@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.support.cron_walker import MINUTE, Minutes, Plain
 from tidework.errors import ScheduleError
-from tidework.model.composed import AnyOf, Without
-from tidework.model.cron import CronSchedule, DstPolicy, parse_cron
-from tidework.model.exclusion import parse_exclusions
+from tidework.model.schedules.composed import AnyOf, Without
+from tidework.model.schedules.cron import CronSchedule, DstPolicy, parse_cron
+from tidework.model.schedules.exclusion import parse_exclusions
 
 # zone -> days (UTC) around which its clock jumps
 CHANGES = {

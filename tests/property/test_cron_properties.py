@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidework.errors import ScheduleError
-from tidework.model.composed import AnyOf, Without
-from tidework.model.cron import DstPolicy, Every, Schedule, parse_cron
-from tidework.model.cron_zone import FIRST, LAST, _packaged_names
-from tidework.model.exclusion import parse_exclusions
+from tidework.model.schedules.composed import AnyOf, Without
+from tidework.model.schedules.cron import DstPolicy, Every, Schedule, parse_cron
+from tidework.model.schedules.cron_zone import FIRST, LAST, _packaged_names
+from tidework.model.schedules.exclusion import parse_exclusions
 
 pytestmark = pytest.mark.thorough
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.support.inbox_documents import documents, good_documents, values
 from tidework.errors import EnvelopeError, TideworkError
 from tidework.model.job import Job, decode_job, decode_stored_job
-from tidework.model.params import encode_params
-from tidework.model.signature import Signature
+from tidework.model.values.params import encode_params
+from tidework.model.values.signature import Signature
 
 KINDS: list[Any] = [int, str, float, bool, int | None, str | None, float | None, bool | None]
 KINDS += [list[int], list[str | None], dict[str, float], dict[str, list[bool]] | None]

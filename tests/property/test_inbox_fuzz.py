@@ -27,8 +27,7 @@ from tests.unit.worker.children import PoolBench
 from tidework.app import Tidework
 from tidework.broker.broker import AcceptedDocument, Broker
 from tidework.broker.documents import hand_out
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.clock import ManualClock
 from tidework.intake import read_document
 from tidework.metrics import WorkerNumbers
@@ -37,13 +36,14 @@ from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import LEASE, ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
+from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker.admission import Admission, admit
-from tidework.worker.consumer import Consumer
-from tidework.worker.execution import Execution
-from tidework.worker.facts import WorkerFacts
+from tidework.worker.child.execution import Execution
 from tidework.worker.frames import JobFrame
-from tidework.worker.inbox import Inbox
-from tidework.worker.journal import Journal
+from tidework.worker.queue.consumer import Consumer
+from tidework.worker.queue.facts import WorkerFacts
+from tidework.worker.queue.inbox import Inbox
+from tidework.worker.queue.journal import Journal
 
 __all__ = ["valkey"]
 

@@ -14,7 +14,7 @@ from tests.support.scaling_cases import load, queue_spec
 from tidework.manifests import Scaling
 from tidework.model.backlog import QueueLoad
 from tidework.scaling import Decision, History, ReplicaStates, ScalingInput, decide
-from tidework.scaling.simulate import Moment, simulate
+from tidework.testing.simulate import Moment, simulate
 
 pytestmark = pytest.mark.thorough
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.fake_cluster import FakeCluster
 from tests.support.worker_fleet import WorkerFleet
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest, Settlement
 from tidework.model.outcome import Outcome
+from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.autoscaling.loop import Autoscaler
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.events import Events

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from tidework.broker.connection.transport import Call, Transport
 from tidework.broker.scripts import Value
-from tidework.broker.transport import Call, Transport
 from tidework.model.durability import Durability
 
 

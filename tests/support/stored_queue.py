@@ -17,7 +17,7 @@ import redis
 
 from tidework.broker.keys import QUEUE_PARTS, queue_key
 from tidework.model.identity import QueueName
-from tidework.model.kept_result import is_refused
+from tidework.model.values.kept_result import is_refused
 
 HELD = 9 * 10**15
 """Score among the scheduled jobs of one that waits for another to end."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tests.support.fake_cluster import FakeCluster
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.model.backlog import Presence
 from tidework.model.identity import QueueName
 from tidework.model.lease import ExchangeRequest, Settlement
 from tidework.model.outcome import Outcome
+from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.autoscaling.fleet import read_fleet
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.naming import DELETION_COST_ANNOTATION, worker_labels, workers_name

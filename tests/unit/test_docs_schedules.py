@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from tests.support.documents import crontask
 from tidework.cli.commands import root
-from tidework.model.cron import DstPolicy, parse_cron, tzdata_version
+from tidework.model.schedules.cron import DstPolicy, parse_cron, tzdata_version
 
 PAGE = (Path(__file__).parents[2] / "docs/schedules.md").read_text("utf-8")
 AFTER = datetime(2026, 11, 30, 12, tzinfo=UTC)

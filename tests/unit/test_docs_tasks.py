@@ -12,8 +12,7 @@ import pytest
 
 from tests.unit.sdk.long_jobs import Bench
 from tidework import SoftTimeout, long_jobs, once_per_key
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.model.current import CurrentJob, running_job
 from tidework.model.identity import QueueName
@@ -21,6 +20,7 @@ from tidework.model.job import Job, decode_stored_job
 from tidework.model.lease import ExchangeRequest, Lease
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.settings import Settings
+from tidework.testing.memory.broker import MemoryBroker
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from tests.unit.scheduler.rig import Rig, make_spec
 from tests.unit.worker.consumers import QUEUE, Bench, until
 from tidework import Tidework
-from tidework.broker.memory import MemoryBroker
 from tidework.cli.commands import root
 from tidework.model.identity import QueueName
 from tidework.model.outcome import JobError, Outcome
 from tidework.settings import Settings, WorkerSettings
+from tidework.testing.memory.broker import MemoryBroker
 
 OF_A_JOB = ("job_id", "task", "queue")
 
@@ -69,10 +69,10 @@ async def test_a_job_that_had_not_begun_has_no_duration(
 
 
 async def test_a_claim_is_told_at_debug(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "tidework.worker.journal")
+    caplog.set_level(logging.DEBUG, "tidework.worker.queue.journal")
     await bench.enqueue("a")
     await bench.wait_sent(1)
-    caplog.set_level(logging.INFO, "tidework.worker.journal")
+    caplog.set_level(logging.INFO, "tidework.worker.queue.journal")
     bench.end(1)
     await bench.enqueue("b")
     await bench.wait_sent(1)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.cron_data import CASES, RANDOM_ROWS
 from tidework.errors import ScheduleError
 from tidework.manifests.cron_form import FORM
-from tidework.model.cron import parse_cron
-from tidework.model.cron_field import DAY_OF_WEEK, FIELDS, MONTH, SECOND, Field
+from tidework.model.schedules.cron import parse_cron
+from tidework.model.schedules.cron_field import DAY_OF_WEEK, FIELDS, MONTH, SECOND, Field
 
 PATTERN = re.compile(FORM, re.ASCII)
 

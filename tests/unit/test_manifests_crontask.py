@@ -10,9 +10,9 @@ import pytest
 from tests.support.documents import crontask
 from tidework.manifests import CatchUp, CronTask, ManifestErrors
 from tidework.manifests.timing import summary_of
-from tidework.model.cron import DstPolicy, Every, parse_cron
 from tidework.model.fire import ConcurrencyPolicy
 from tidework.model.identity import QueueName
+from tidework.model.schedules.cron import DstPolicy, Every, parse_cron
 
 
 def test_a_short_document_gets_the_defaults_of_the_product() -> None:

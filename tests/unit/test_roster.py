@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tidework.broker.broker import CordonAnswer, UncordonAnswer
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import NoAnswerError, WorkerNotFoundError
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
 from tidework.roster import Roster, WorkerState, in_words
+from tidework.testing.memory.broker import MemoryBroker
 
 ONE, TWO = QueueName("shop", "one"), QueueName("shop", "two")
 TTL = timedelta(minutes=5)

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.wire_calls import FILE, SCRIPTS, write_all
 from tidework.broker.broker import AcceptedDocument
 from tidework.broker.keys import QUEUE_PARTS, REGISTRY, queue_key
-from tidework.broker.redis_calls import unique_spec
+from tidework.broker.redis.calls import unique_spec
 from tidework.errors import ConfigurationError, EnvelopeError
 from tidework.intake import read_document
 from tidework.model.identity import QueueName

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tidework.broker import redis_leading
 from tidework.broker.broker import AcceptedDocument, RejectedDocument
+from tidework.broker.connection.transport import Call
 from tidework.broker.documents import Beginning
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis import leading as redis_leading
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.broker.scripts import Value, load_script
-from tidework.broker.transport import Call
 from tidework.model.backlog import JobFilter, Presence, StacksAnswer
 from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from tidework.broker.broker import Broker
-from tidework.broker.redis import RedisBroker
+from tidework.broker.connection.transport import AsyncTransport, Call, Transport
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.broker.scripts import Value
-from tidework.broker.transport import AsyncTransport, Call, Transport
 from tidework.errors import BrokerRefusedError, BrokerUnavailableError, ConfigurationError
 from tidework.model.durability import Durability
 from tidework.model.identity import QueueName, is_dns_label

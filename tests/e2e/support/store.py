@@ -13,8 +13,8 @@ import redis
 from tests.e2e.apps.errands.errands.tasks import journal_key
 from tests.e2e.support.installation import Installation
 from tidework import Client, JobRecord, JobState, QueueStats, Settings
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.model.backlog import QueueLoad
 from tidework.model.identity import QueueName, new_job_id
 from tidework.model.job import Job

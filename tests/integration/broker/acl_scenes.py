@@ -19,7 +19,7 @@ from tidework.broker.broker import (
     UncordonAnswer,
 )
 from tidework.broker.keys import REGISTRY
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.intake import read_document
 from tidework.model.backlog import JobFilter, Presence
 from tidework.model.durability import Durability

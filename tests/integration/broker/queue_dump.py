@@ -13,7 +13,7 @@ import redis
 
 from tidework.broker.broker import MARKER
 from tidework.broker.keys import REGISTRY
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.identity import QueueName
 
 MOVING_SCORES = frozenset({"leases", "seen", "draining", "tasks"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.integration.broker.request_steps import claim_all, whole
 from tests.integration.broker.rig import MINUTE, Rig, Row
 from tidework.broker.broker import OnceAnswer
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.lease import Lease
 
 ONCE = Lease("s1", "w:1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.integration.broker.request_steps import claim_all, whole
 from tests.integration.broker.rig import Rig, Row
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.lease import Settlement
 from tidework.model.outcome import Outcome
 from tidework.model.progress import ProgressNote

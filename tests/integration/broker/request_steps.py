@@ -17,7 +17,7 @@ from tests.integration.broker.rig import (
     settle,
 )
 from tidework.broker.documents import MAX_DOCUMENT_BYTES, hand_out
-from tidework.broker.redis import RedisBroker
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.backlog import StacksAnswer
 from tidework.model.fire import ConcurrencyPolicy, FireRequest
 from tidework.model.job import Job, JobState

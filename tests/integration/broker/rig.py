@@ -13,7 +13,7 @@ from tests.integration.broker.queue_dump import Dump, dump_queue, scored
 from tests.support.proxy import Proxy
 from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
 from tidework.broker.keys import REGISTRY
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.intake import read_document
 from tidework.model.backlog import Presence
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict

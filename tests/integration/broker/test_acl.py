@@ -34,8 +34,8 @@ from tests.support.acl import (
 )
 from tests.support.servers import ValkeyServer, redis_binary
 from tidework.broker import scripts
-from tidework.broker.redis import connect, connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect, connect_blocking
 from tidework.errors import BrokerRefusedError
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState

@@ -21,8 +21,8 @@ from tests.support.acl import DOCUMENT, PASSWORD, Rules, User, documented_roles,
 from tests.support.clusters import ThreeNodes
 from tests.support.sentinels import SERVICE, SentinelProcess
 from tests.support.servers import ValkeyServer
-from tidework.broker.redis import RedisBroker, connect
-from tidework.broker.transport import AsyncTransport
+from tidework.broker.connection.transport import AsyncTransport
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.client import Client
 from tidework.errors import BrokerError, BrokerRefusedError, NotDurableError
 from tidework.model.durability import Durability

@@ -14,10 +14,9 @@ import pytest
 from tests.property.broker_machine_clock import ClockedBroker
 from tests.support.fixtures import redis_url, valkey
 from tidework.broker.broker import Broker, CordonAnswer, OnceAnswer
+from tidework.broker.connection.transport import AsyncTransport
 from tidework.broker.keys import queue_key
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.redis import connect
-from tidework.broker.transport import AsyncTransport
+from tidework.broker.redis.redis_broker import connect
 from tidework.clock import ManualClock
 from tidework.model.backlog import Cordon, Presence
 from tidework.model.identity import QueueName
@@ -31,6 +30,7 @@ from tidework.model.lease import (
 )
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.unique import Unique, UniqueUntil
+from tidework.testing.memory.broker import MemoryBroker
 
 __all__ = ["redis_url", "valkey"]
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.clusters import ClusterNode, ThreeNodes
 from tests.support.servers import ValkeyServer, wait_until
-from tidework.broker.redis import RedisBroker, connect, connect_blocking
+from tidework.broker.connection.transport import Call, drive
+from tidework.broker.redis.redis_broker import RedisBroker, connect, connect_blocking
 from tidework.broker.scripts import load_script
-from tidework.broker.transport import Call, drive
 from tidework.errors import BrokerRefusedError, BrokerUnavailableError, StaleTermError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState

@@ -13,8 +13,8 @@ from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, until
 from tests.support.clusters import ThreeNodes
 from tests.support.servers import ValkeyServer, wait_until
-from tidework.broker.credentials import PasswordFile
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.connection.credentials import PasswordFile
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.client import Client
 from tidework.errors import BrokerRefusedError
 from tidework.model.identity import QueueName

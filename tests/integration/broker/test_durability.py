@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from tests.support.servers import ValkeyServer, redis_binary, replica_of, wait_until_linked
-from tidework.broker.redis import RedisBroker
+from tidework.broker.connection.transport import AsyncTransport, BlockingTransport, Call, drive
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.broker.scripts import load_script
-from tidework.broker.transport import AsyncTransport, BlockingTransport, Call, drive
 from tidework.errors import BrokerRefusedError, NotDurableError
 from tidework.model.durability import Durability
 from tidework.model.identity import QueueName

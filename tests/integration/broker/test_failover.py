@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from tests.support.servers import ValkeyServer
-from tidework.broker.redis import connect, connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect, connect_blocking
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState

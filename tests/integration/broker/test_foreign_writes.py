@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.servers import ValkeyServer
 from tidework.broker.keys import QUEUE_PARTS, queue_key
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.errors import BrokerError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState

@@ -9,9 +9,9 @@ from datetime import timedelta
 from importlib.resources import files
 
 from tests.support.forgetful import Forgetful
-from tidework.broker.redis import RedisBroker
+from tidework.broker.connection.transport import AsyncTransport
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.broker.scripts import load_script
-from tidework.broker.transport import AsyncTransport
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 

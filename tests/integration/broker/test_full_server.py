@@ -15,8 +15,8 @@ import pytest
 from tests.support.forgetful import Forgetful
 from tests.support.servers import ValkeyServer, redis_binary
 from tidework.broker.broker import AcceptedDocument, RejectedDocument
-from tidework.broker.redis import RedisBroker
-from tidework.broker.transport import AsyncTransport, BlockingTransport, Transport, drive
+from tidework.broker.connection.transport import AsyncTransport, BlockingTransport, Transport, drive
+from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.errors import BrokerFullError
 from tidework.intake import read_document
 from tidework.maintenance.upkeep import Upkeep

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.servers import ValkeyServer
-from tidework.broker import blocking_wire, wire
-from tidework.broker.redis import connect, connect_blocking
-from tidework.broker.servers import MOST_CONNECTIONS
-from tidework.broker.transport import drive
+from tidework.broker.connection import blocking_wire, wire
+from tidework.broker.connection.servers import MOST_CONNECTIONS
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect, connect_blocking
 from tidework.model.identity import QueueName, new_job_id
 from tidework.model.job import Job
 
 FORK = """
 import os, sys
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
+from tidework.broker.connection.transport import drive
 broker = connect_blocking(sys.argv[1])
 ask = lambda: drive(broker.transport.command("CLIENT", "ID"))
 before = ask()

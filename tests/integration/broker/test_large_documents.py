@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from tests.support.servers import ValkeyServer
-from tidework.broker import wire
+from tidework.broker.connection import wire
 from tidework.broker.documents import BEGINNING_BYTES, MAX_DOCUMENT_BYTES, Beginning
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 
 from tests.support.proxy import Fate, Proxy, script_names
 from tests.support.servers import ValkeyServer
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.sentinels import SERVICE, SentinelProcess, WatchedPair
 from tests.support.servers import ValkeyServer, free_port, redis_binary, wait_until
-from tidework.broker.redis import RedisBroker, connect, connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import RedisBroker, connect, connect_blocking
 from tidework.errors import BrokerError, BrokerRefusedError, BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState

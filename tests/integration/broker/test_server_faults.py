@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.support.servers import SURE, ValkeyServer
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState

@@ -28,7 +28,7 @@ from tests.integration.broker.trouble_table import (
 )
 from tests.support.proxy import Fate, Proxy, script_names
 from tests.support.servers import ValkeyServer, free_port, loading, redis_binary
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.errors import BrokerError
 from tidework.model.identity import QueueName
 

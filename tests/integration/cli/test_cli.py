@@ -17,7 +17,7 @@ from tests.support.command_line import CommandLine
 from tests.support.fixtures import namespace, redis_url, valkey
 from tidework import Client, JobState, Settings
 from tidework.broker.broker import RejectedDocument
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.intake import read_document
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
@@ -91,8 +91,8 @@ def test_bad_input_is_told(cli: Cli, arguments: tuple[str, ...], told: str) -> N
 
 
 def test_dead_letters_are_listed_with_their_reason(cli: Cli) -> None:
-    from tidework.broker.redis import connect_blocking
-    from tidework.broker.transport import drive
+    from tidework.broker.connection.transport import drive
+    from tidework.broker.redis.redis_broker import connect_blocking
     from tidework.model.lease import ExchangeRequest, Settlement
     from tidework.model.outcome import JobError, Outcome
 
@@ -151,8 +151,8 @@ def test_crontasks_are_listed_and_run_by_hand(cli: Cli, tmp_path: Path) -> None:
 
 def bury(cli: Cli, task: str, message: str) -> str:
     """A dead letter of ``task``; its id."""
-    from tidework.broker.redis import connect_blocking
-    from tidework.broker.transport import drive
+    from tidework.broker.connection.transport import drive
+    from tidework.broker.redis.redis_broker import connect_blocking
     from tidework.model.lease import ExchangeRequest, Settlement
     from tidework.model.outcome import JobError, Outcome
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.command_line import CommandLine
 from tests.support.fixtures import namespace, redis_url, valkey
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.model.identity import QueueName
 
 __all__ = ["namespace", "redis_url", "valkey"]

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from tests.support.troubles import Trouble, Troubled, troubled_server
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.cli.__main__ import main
 from tidework.cli.commands import root
 from tidework.model.backlog import Presence

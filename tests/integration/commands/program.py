@@ -15,7 +15,7 @@ from typing import Any
 
 from tidework.model.command import Command
 from tidework.worker import process
-from tidework.worker.command_run import run_command
+from tidework.worker.child.command_run import run_command
 
 
 def run(*argv: str, document: bytes = b"{}\n", **options: Any) -> tuple[int, str, str]:

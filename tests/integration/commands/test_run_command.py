@@ -16,11 +16,11 @@ import pytest
 
 from tests.integration.worker.processes import is_alive, until
 from tidework.model.command import Command
-from tidework.model.kept_result import kept_result
 from tidework.model.retry import RetryPolicy
-from tidework.worker.command_end import Attempts, CommandEnd, outcome_of
-from tidework.worker.command_output import LINE_LIMIT
-from tidework.worker.command_run import run_command
+from tidework.model.values.kept_result import kept_result
+from tidework.worker.child.command_end import Attempts, CommandEnd, outcome_of
+from tidework.worker.child.command_output import LINE_LIMIT
+from tidework.worker.child.command_run import run_command
 
 PROGRAM = Path(__file__).with_name("program.py")
 
@@ -277,7 +277,7 @@ def test_output_that_comes_by_way_of_another_program_is_waited_for() -> None:
     found = in_own_process(
         f"""
         import tempfile
-        from tidework.worker import command_run
+        from tidework.worker.child import command_run
         command_run.LINGER = 30.0
         with tempfile.TemporaryDirectory() as folder:
             found["end"] = run("sh", "-c", {script!r}, cwd=folder)

@@ -7,8 +7,8 @@ import sys
 import textwrap
 
 from tidework.model.command import Command
-from tidework.worker.command_end import CommandEnd
-from tidework.worker.command_run import run_command
+from tidework.worker.child.command_end import CommandEnd
+from tidework.worker.child.command_run import run_command
 
 
 def run(*argv: str, soft: float) -> CommandEnd:

@@ -12,11 +12,11 @@ import logging
 import sys
 from datetime import UTC, datetime, timedelta
 
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.logs import JsonFormatter
 from tidework.maintenance.upkeep import Upkeep
 from tidework.model.identity import QueueName
-from tidework.model.schedule import Every
+from tidework.model.schedules.schedule import Every
 from tidework.scheduler.due import FireRules
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.service import SchedulerService

@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from tidework import Settings, Tidework
-from tidework.broker import blocking_wire, packing
-from tidework.broker.transport import drive
+from tidework.broker.connection import blocking_wire, packing
+from tidework.broker.connection.transport import drive
 
 
 class InterruptedHere(BaseException):

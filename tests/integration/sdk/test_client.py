@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.servers import ValkeyServer, free_port, valkey_binary
 from tidework import Client, JobState, Settings, Tidework
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.errors import (
     BrokerFullError,
     BrokerRefusedError,

@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.interruption import interrupted_at
 from tidework import Settings, Tidework
-from tidework.broker import blocking_wire
-from tidework.broker.blocking_wire import BlockingConnections
-from tidework.broker.redis import RedisBroker
-from tidework.broker.transport import BlockingTransport
+from tidework.broker.connection import blocking_wire
+from tidework.broker.connection.blocking_wire import BlockingConnections
+from tidework.broker.connection.transport import BlockingTransport
+from tidework.broker.redis.redis_broker import RedisBroker
 
 PROGRAM = "tests.integration.sdk.interrupted"
 INTERRUPTIONS = 3000

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.servers import ValkeyServer
 from tidework import SoftTimeout
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
-from tidework.worker.soft_timeout import call_limited
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
+from tidework.worker.child.soft_timeout import call_limited
 
 pytestmark = pytest.mark.timeout(60, method="thread")  # the other method is SIGALRM as well
 

@@ -13,8 +13,8 @@ from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, until
 from tests.support.servers import ValkeyServer
+from tidework.broker.connection.transport import drive
 from tidework.broker.documents import MAX_DOCUMENT_BYTES
-from tidework.broker.transport import drive
 from tidework.client import Client
 from tidework.model.job import JobState
 from tidework.settings import Settings

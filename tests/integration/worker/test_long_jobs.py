@@ -14,8 +14,8 @@ from tests.integration.worker.diary import Diary
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, is_alive, until
 from tests.support.servers import ValkeyServer
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.client import Client
 from tidework.model.backlog import JobRecord
 from tidework.model.job import JobState

@@ -21,10 +21,10 @@ from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import APPS, WorkerProcess, until
 from tests.support.proxy import Proxy
 from tests.support.servers import ValkeyServer
-from tidework.broker.memory import MemoryBroker
 from tidework.client import Client
 from tidework.probes import ProbeServer
 from tidework.settings import Settings, WorkerSettings
+from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker import health
 from tidework.worker.supervisor import Supervisor
 

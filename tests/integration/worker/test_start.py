@@ -21,7 +21,7 @@ from tests.integration.worker.diary import Diary
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import APPS, KEPT, PATIENCE, until
 from tests.support.process_tree import command_of
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.model.identity import QueueName
 
 
@@ -187,7 +187,7 @@ def test_the_first_template_is_a_fork_of_the_worker_and_has_nothing_of_it(
     os.kill(first, signal.SIGKILL)
 
     until(lambda: worker.template() != first, "another one")
-    until(lambda: "tidework.worker.template" in command_of(worker.template()), "a fresh one")
+    until(lambda: "tidework.worker.child.template" in command_of(worker.template()), "a fresh one")
     assert jobs.result(jobs.put("whoami"))
     os.close(reading)
 

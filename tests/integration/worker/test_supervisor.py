@@ -16,13 +16,13 @@ import pytest
 
 from tests.integration.worker.processes import APPS, children_of, is_alive
 from tests.unit.worker.jobs import held
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, Job, JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits
 from tidework.model.outcome import OutcomeKind
 from tidework.settings import WorkerSettings
+from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker.supervisor import Supervisor
 
 QUEUE = QueueName("here", "jobs")

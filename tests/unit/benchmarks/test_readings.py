@@ -123,8 +123,8 @@ def test_a_profile_divides_the_time_between_the_root_and_the_others() -> None:
         (["tidework", "worker"], 0, "supervisor"),
         (["tidework", "worker"], 1, "template"),
         (["tidework", "worker"], 2, "child"),
-        (["python", "-m", "tidework.worker.template", "5"], 0, "template"),
-        (["python", "-m", "tidework.worker.template", "5"], 1, "child"),
+        (["python", "-m", "tidework.worker.child.template", "5"], 0, "template"),
+        (["python", "-m", "tidework.worker.child.template", "5"], 1, "child"),
         (["python", "program/produce.py"], 0, "producer"),
     ],
 )

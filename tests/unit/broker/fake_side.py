@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from redis.exceptions import RedisError
 
-from tidework.broker.packing import Command, Words, words_of
-from tidework.broker.servers import AsyncSide, NotSentError, Server
+from tidework.broker.connection.packing import Command, Words, words_of
+from tidework.broker.connection.servers import AsyncSide, NotSentError, Server
 
 T = TypeVar("T")
 Answer = Callable[[Words], Any]

@@ -11,9 +11,9 @@ from redis.exceptions import ConnectionError as AwayError
 from redis.exceptions import TimeoutError as LateError
 
 from tests.unit.broker.scripted_server import Answers, ScriptedServer
-from tidework.broker import blocking_wire
-from tidework.broker.blocking_wire import BlockingConnections
-from tidework.broker.packing import Command
+from tidework.broker.connection import blocking_wire
+from tidework.broker.connection.blocking_wire import BlockingConnections
+from tidework.broker.connection.packing import Command
 
 OK: Answers = [[b"+OK\r\n"]]
 

@@ -19,8 +19,8 @@ from redis.exceptions import ConnectionError as AwayError
 from redis.exceptions import TimeoutError as LateError
 
 from tests.unit.broker.fake_side import Answer, FakeSide, lost
-from tidework.broker.delivery import MOST_SENDS, Delivery, Request
-from tidework.broker.packing import Words
+from tidework.broker.connection.delivery import MOST_SENDS, Delivery, Request
+from tidework.broker.connection.packing import Words
 from tidework.broker.scripts import Call, load_script
 from tidework.errors import BrokerError, BrokerRefusedError, BrokerUnavailableError
 from tidework.model.identity import QueueName

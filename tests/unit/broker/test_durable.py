@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from tidework.broker.durable import DURABLE_WITHIN, check_reply, confirming
-from tidework.broker.servers import REPLY_TIMEOUT_S
+from tidework.broker.connection.durable import DURABLE_WITHIN, check_reply, confirming
+from tidework.broker.connection.servers import REPLY_TIMEOUT_S
 from tidework.errors import BrokerRefusedError, NotDurableError
 from tidework.model.durability import Durability
 from tidework.model.redis_url import Place

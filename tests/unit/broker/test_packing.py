@@ -5,7 +5,7 @@ from __future__ import annotations
 import hiredis
 import pytest
 
-from tidework.broker.packing import Command, pack, words_of
+from tidework.broker.connection.packing import Command, pack, words_of
 from tidework.broker.scripts import Call, Value, load_script
 from tidework.model.identity import QueueName
 

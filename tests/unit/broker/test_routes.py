@@ -10,10 +10,10 @@ from redis.exceptions import AuthenticationError, ResponseError
 from redis.exceptions import ConnectionError as AwayError
 
 from tests.unit.broker.fake_side import Answer, FakeSide
-from tidework.broker.cluster import ClusterRoute
-from tidework.broker.routes import Route
-from tidework.broker.sentinel import SentinelRoute
-from tidework.broker.servers import Servers
+from tidework.broker.connection.cluster import ClusterRoute
+from tidework.broker.connection.routes import Route
+from tidework.broker.connection.sentinel import SentinelRoute
+from tidework.broker.connection.servers import Servers
 from tidework.errors import BrokerRefusedError, BrokerUnavailableError
 from tidework.model.redis_url import Place, read_redis_url
 

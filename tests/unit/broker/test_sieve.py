@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidework.broker.connection.packing import hiredis
+from tidework.broker.connection.sieve import Sieve
 from tidework.broker.documents import BEGINNING_BYTES, MAX_DOCUMENT_BYTES, Beginning
-from tidework.broker.packing import hiredis
-from tidework.broker.sieve import Sieve
 
 LARGE = b"0123456789" * (MAX_DOCUMENT_BYTES // 10 + 1)
 JUST = b"x" * MAX_DOCUMENT_BYTES

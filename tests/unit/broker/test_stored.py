@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidework.broker.stored import split_body, stored_body
+from tidework.broker.redis.stored import split_body, stored_body
 from tidework.model.job import Job
 
 OURS = Job("a", "send", {"to": "bob"}, created_at=1.5).encode()

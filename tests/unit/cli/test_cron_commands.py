@@ -16,7 +16,7 @@ from tests.support.documents import CRON, QUEUE
 from tidework.cli.commands import root
 from tidework.cli.cron_import import machine_zone
 from tidework.errors import ConfigurationError, TideworkError
-from tidework.model.cron import tzdata_version
+from tidework.model.schedules.cron import tzdata_version
 
 SPRING = ("--time-zone", "America/New_York", "--after", "2026-03-07T12:00:00Z")
 AUTUMN = ("--time-zone", "America/New_York", "--after", "2026-11-01T04:10:00Z")

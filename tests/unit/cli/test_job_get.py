@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 from click.testing import CliRunner
 
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.cli import jobs
 from tidework.cli.commands import root
 from tidework.client import Client
@@ -19,6 +18,7 @@ from tidework.model.lease import ExchangeRequest, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote, positions_text, progress_text
 from tidework.settings import Settings
+from tidework.testing.memory.broker import MemoryBroker
 
 QUEUE = QueueName("shop", "default")
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.support.documents import CRON, QUEUE
 from tidework.cli.commands import root
-from tidework.model.cron import tzdata_version
+from tidework.model.schedules.cron import tzdata_version
 
 APP = """
 from tidework import Tidework

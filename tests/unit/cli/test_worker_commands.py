@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.cli import workers
 from tidework.cli.commands import root
 from tidework.model.backlog import Presence
 from tidework.model.identity import QueueName
 from tidework.roster import Roster
 from tidework.settings import WorkerSettings
+from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker import worker as worker_module
 
 QUEUE = QueueName("shop", "emails")

@@ -17,8 +17,8 @@ from stdlib_index.record import Fault, connect
 from stdlib_index.sources import find_sources
 
 from tidework import Bury, JobState, Settings
-from tidework.broker.memory import MemoryBroker
 from tidework.model.current import CurrentJob, running_job
+from tidework.testing.memory.broker import MemoryBroker
 
 Enqueued = Callable[[JobState], list[str]]
 

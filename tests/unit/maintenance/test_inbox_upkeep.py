@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import BrokerFullError, BrokerRefusedError
 from tidework.intake import BATCH
 from tidework.maintenance.upkeep import Upkeep
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
+from tidework.testing.memory.broker import MemoryBroker
 
 QUEUE = QueueName("shop", "emails")
 HOUR = timedelta(hours=1)

@@ -10,13 +10,13 @@ from typing import cast
 import pytest
 
 from tidework.broker.broker import Broker, UpkeepReply
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import BrokerUnavailableError
 from tidework.maintenance.upkeep import Upkeep, UpkeepCounters
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeRequest
+from tidework.testing.memory.broker import MemoryBroker
 
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
 QUEUES = [QueueName("shop", f"q{n}") for n in range(20)]

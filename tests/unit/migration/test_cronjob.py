@@ -13,8 +13,8 @@ from tidework.errors import ConfigurationError
 from tidework.manifests import CronTask, TaskQueue, parse_document, read_manifests
 from tidework.migration.cronjob import CronJobOptions, take_over
 from tidework.migration.takeover import Takeover, write_files
-from tidework.model.cron import DstPolicy, parse_cron
 from tidework.model.fire import ConcurrencyPolicy
+from tidework.model.schedules.cron import DstPolicy, parse_cron
 
 DATA = Path(__file__).parents[2] / "data/migration"
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tidework.errors import ScheduleError
-from tidework.model.composed import AnyOf, At, Without
-from tidework.model.cron import DstPolicy, Every, Schedule, parse_cron
-from tidework.model.cron_zone import FIRST, LAST
-from tidework.model.exclusion import parse_exclusions
+from tidework.model.schedules.composed import AnyOf, At, Without
+from tidework.model.schedules.cron import DstPolicy, Every, Schedule, parse_cron
+from tidework.model.schedules.cron_zone import FIRST, LAST
+from tidework.model.schedules.exclusion import parse_exclusions
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

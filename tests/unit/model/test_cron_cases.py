@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.cron_data import CASES, DATA, RANDOM_ROWS, Case, go_duration
 from tidework.errors import ScheduleError
-from tidework.model.cron import DstPolicy, parse_cron
-from tidework.model.schedule import Every, Schedule
+from tidework.model.schedules.cron import DstPolicy, parse_cron
+from tidework.model.schedules.schedule import Every, Schedule
 
 # Refused on purpose, though robfig takes them.
 ZONE_IN_THE_SCHEDULE = {"rf-next-25", "rf-next-26", "rf-next-27"}  # Kubernetes refuses it as well

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tidework.errors import ScheduleError
-from tidework.model.schedule import EPOCH, Every
+from tidework.model.schedules.schedule import EPOCH, Every
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

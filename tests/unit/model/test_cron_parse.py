@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.cron_data import INVALID, QUIRKS, Refusal
 from tidework.errors import ScheduleError
-from tidework.model.cron_parse import DESCRIPTORS, MAX_LENGTH, CronFields, parse_fields
-from tidework.model.cron_special import SpecialDay, SpecialKind
+from tidework.model.schedules.cron_parse import DESCRIPTORS, MAX_LENGTH, CronFields, parse_fields
+from tidework.model.schedules.cron_special import SpecialDay, SpecialKind
 
 # Two of the accidents are sensible, and a CronJob may carry them.
 ACCEPTED_QUIRKS = {

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tidework.errors import ScheduleError
-from tidework.model import cron, cron_wall, cron_zone
-from tidework.model.cron import CronSchedule, DstPolicy, Schedule, parse_cron
-from tidework.model.cron_parse import CronFields
+from tidework.model.schedules import cron, cron_wall, cron_zone
+from tidework.model.schedules.cron import CronSchedule, DstPolicy, Schedule, parse_cron
+from tidework.model.schedules.cron_parse import CronFields
 
 SECOND = timedelta(seconds=1)
 

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tidework.errors import ScheduleError
-from tidework.model import cron_zone
-from tidework.model.cron import load_zone, tzdata_version
-from tidework.model.cron_zone import (
+from tidework.model.schedules import cron_zone
+from tidework.model.schedules.cron import load_zone, tzdata_version
+from tidework.model.schedules.cron_zone import (
     FIRST,
     LAST,
     Segment,

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from tidework.errors import ScheduleError
-from tidework.model.exclusion import Exclusions, parse_exclusions
+from tidework.model.schedules.exclusion import Exclusions, parse_exclusions
 
 
 def days_of(exclusions: Exclusions, year: int) -> set[date]:

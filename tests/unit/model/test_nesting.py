@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from tidework.errors import EnvelopeError
-from tidework.model.strict_json import MAX_DEPTH, decode_json
+from tidework.model.documents.strict_json import MAX_DEPTH, decode_json
 
 
 @pytest.mark.parametrize(

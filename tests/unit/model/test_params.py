@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 
 from tidework.errors import ParamsError
 from tidework.model.job import Job
-from tidework.model.params import EncodedParams, encode_params
-from tidework.model.signature import Signature
+from tidework.model.values.params import EncodedParams, encode_params
+from tidework.model.values.signature import Signature
 
 
 class Point(BaseModel):

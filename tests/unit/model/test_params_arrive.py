@@ -52,8 +52,8 @@ from tests.unit.model.wire_types import (
 )
 from tidework.errors import ParamsError
 from tidework.model.command import CommandSignature
-from tidework.model.secrets import StoredSecret
-from tidework.model.signature import Signature
+from tidework.model.values.secrets import StoredSecret
+from tidework.model.values.signature import Signature
 
 
 def changed(order: Order) -> Order:

@@ -33,7 +33,7 @@ from tests.unit.model.wire_types import (
 )
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.command import CommandSignature
-from tidework.model.signature import Signature
+from tidework.model.values.signature import Signature
 
 NAN, INF = float("nan"), float("inf")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidework.model.readable_id import readable_id
+from tidework.model.documents.readable_id import readable_id
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from tidework.model.command import CommandSignature
 from tidework.model.job import Job, decode_job, decode_stored_job
-from tidework.model.signature import Signature
+from tidework.model.values.signature import Signature
 
 
 def arrives(signature: Signature, *args: Any, **kwargs: Any) -> dict[str, Any]:

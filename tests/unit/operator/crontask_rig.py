@@ -8,7 +8,6 @@ from typing import Any, cast
 from tests.support.fake_cluster import FakeCluster
 from tests.unit.scheduler.rig import FlakyBroker
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.manifests import CronTaskStatus
 from tidework.model.identity import QueueName
@@ -17,6 +16,7 @@ from tidework.model.outcome import Outcome
 from tidework.scheduler.leadership import QueueLeadership
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.scheduler import Scheduler
+from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.crontasks.reconcile import CronTaskReconciler
 from tidework_operator.events import Events

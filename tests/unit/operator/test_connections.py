@@ -12,9 +12,8 @@ import pytest
 
 from tests.support.servers import free_port
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
+from tidework.broker.connection.transport import Call
 from tidework.broker.scripts import Value, load_script
-from tidework.broker.transport import Call
 from tidework.errors import (
     BrokerError,
     BrokerRefusedError,
@@ -24,6 +23,7 @@ from tidework.errors import (
 from tidework.model.durability import Durability
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
+from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.connections import (
     Connections,
     RereadTransport,

@@ -11,10 +11,10 @@ import pytest
 from tests.support.fake_cluster import FakeCluster
 from tests.unit.scheduler.rig import FlakyBroker
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import BrokerUnavailableError, StaleTermError
 from tidework.model.identity import QueueName
+from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.leadership import TROUBLE, ClusterLeadership, Election, WhileLeading
 
 EMAILS, REPORTS = QueueName("shop", "emails"), QueueName("shop", "reports")

@@ -14,10 +14,10 @@ import pytest
 
 from tests.support.api_server import ApiServer, refusal
 from tests.support.fake_cluster import FakeCluster
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
+from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.service import LEADER_MARKER, FreshTerms, OperatorService
 from tidework_operator.settings import OperatorSettings

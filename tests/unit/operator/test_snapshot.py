@@ -10,11 +10,11 @@ import pytest
 from tests.support.fake_cluster import FakeCluster
 from tests.unit.scheduler.rig import FlakyBroker
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.manifests import CronTask, parse_document
 from tidework.model.identity import QueueName
 from tidework.scheduler.registry import CronRegistry
+from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.connections import Connections
 from tidework_operator.inventory import KINDS, Inventory
 from tidework_operator.leadership import Election

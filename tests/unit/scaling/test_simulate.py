@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.scaling_cases import queue_spec
-from tidework.scaling.simulate import simulate
+from tidework.testing.simulate import simulate
 
 
 def test_a_burst_goes_from_zero_up_and_back_to_zero() -> None:

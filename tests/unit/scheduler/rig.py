@@ -9,20 +9,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import BrokerUnavailableError
-from tidework.model.cron import parse_cron
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeRequest, Settlement
 from tidework.model.outcome import Outcome
+from tidework.model.schedules.cron import parse_cron
 from tidework.scheduler.due import FireRules
 from tidework.scheduler.leadership import QueueLeadership
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.scheduler import Scheduler
 from tidework.scheduler.spec import CronSpec
+from tidework.testing.memory.broker import MemoryBroker
 
 QUEUE = QueueName("shop", "emails")
 START = datetime(2026, 1, 5, 10, 0, 0, 250_000, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.scheduler.rig import QUEUE, Rig, make_spec, unix
 from tidework.model.fire import ConcurrencyPolicy, Verdict
-from tidework.model.schedule import Every
+from tidework.model.schedules.schedule import Every
 from tidework.scheduler.due import CatchUp, CatchUpMode, FireRules
 
 ENQUEUED, SKIPPED = Verdict.ENQUEUED, Verdict.SKIPPED_OVERLAP

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.scheduler.rig import START, Rig, make_spec, unix
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.model.fire import Verdict
 from tidework.scheduler.due import CatchUp, CatchUpMode
+from tidework.testing.memory.broker import MemoryBroker
 
 HOUR = timedelta(hours=1)
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from tests.unit.scheduler.rig import QUEUE, START, Rig, at
 from tidework.model.fire import FireRequest, Verdict
 from tidework.model.identity import QueueName
-from tidework.model.schedule import Every, Schedule
+from tidework.model.schedules.schedule import Every, Schedule
 from tidework.scheduler.due import FireRules
 from tidework.scheduler.spec import CronSpec
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.scheduler.rig import at
-from tidework.model.cron import parse_cron
 from tidework.model.fire import Verdict
-from tidework.model.schedule import Every
+from tidework.model.schedules.cron import parse_cron
+from tidework.model.schedules.schedule import Every
 from tidework.scheduler.due import CatchUp, CatchUpMode, FireRules, Gap, PlannedFire, plan_fires
 
 LATEST, ALL, NONE = CatchUpMode.LATEST, CatchUpMode.ALL, CatchUpMode.NONE

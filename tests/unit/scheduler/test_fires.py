@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.scheduler.rig import QUEUE, START, Rig, at, make_spec, unix
-from tidework.model.composed import AnyOf
-from tidework.model.cron import parse_cron, tzdata_version
 from tidework.model.fire import ConcurrencyPolicy, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
+from tidework.model.schedules.composed import AnyOf
+from tidework.model.schedules.cron import parse_cron, tzdata_version
 from tidework.scheduler.due import FireRules
 
 ENQUEUED, SKIPPED = Verdict.ENQUEUED, Verdict.SKIPPED_OVERLAP

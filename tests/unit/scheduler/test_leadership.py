@@ -11,11 +11,11 @@ import pytest
 
 from tests.unit.scheduler.rig import QUEUE, START, FlakyBroker
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.scheduler.leadership import QueueLeadership
+from tidework.testing.memory.broker import MemoryBroker
 
 OTHER = QueueName("shop", "reports")
 

@@ -13,7 +13,7 @@ from tidework.errors import ConfigurationError
 from tidework.manifests import CronTask, parse_document
 from tidework.model.fire import ConcurrencyPolicy
 from tidework.model.identity import QueueName, is_job_id
-from tidework.model.schedule import Every
+from tidework.model.schedules.schedule import Every
 from tidework.scheduler.documents import spec_of
 from tidework.scheduler.due import CatchUp, CatchUpMode, FireRules
 from tidework.scheduler.registry import CronRegistry

@@ -13,7 +13,6 @@ import pytest
 
 from tests.unit.scheduler.rig import QUEUE, FlakyBroker, make_spec
 from tidework.broker.broker import Broker
-from tidework.broker.memory import MemoryBroker
 from tidework.errors import (
     BrokerError,
     BrokerFullError,
@@ -23,11 +22,12 @@ from tidework.errors import (
 from tidework.maintenance.upkeep import Upkeep
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.schedule import Every
+from tidework.model.schedules.schedule import Every
 from tidework.scheduler.due import FireRules
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.service import SchedulerService, run_scheduler
 from tidework.scheduler.spec import CronSpec
+from tidework.testing.memory.broker import MemoryBroker
 
 OTHER = QueueName("shop", "reports")
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.scheduler.rig import START, Rig, make_spec
-from tidework.model.schedule import Every
+from tidework.model.schedules.schedule import Every
 from tidework.scheduler.due import CatchUp, CatchUpMode, FireRules, to_unix
 
 METHODS = ("lead", "cron_record", "admit_cron", "decide_fires", "put_crontasks", "run_now")

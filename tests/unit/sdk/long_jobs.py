@@ -12,8 +12,7 @@ import pytest
 
 from tidework import checkpoint
 from tidework.app import Tidework
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.clock import ManualClock
 from tidework.model import current
@@ -22,7 +21,8 @@ from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest, Lease, Settlement
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.progress import ProgressNote
-from tidework.worker.execution import Execution
+from tidework.testing.memory.broker import MemoryBroker
+from tidework.worker.child.execution import Execution
 from tidework.worker.frames import JobFrame, JobOrder
 
 QUEUE = QueueName("ns", "q")

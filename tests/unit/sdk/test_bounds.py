@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from tidework import Client, Tidework
-from tidework.broker.memory import MemoryBroker
 from tidework.cli.commands import root
 from tidework.errors import ConfigurationError, ParamsError, WaitTimeoutError
 from tidework.model.bounds import LONGEST_TIMEOUT_S
 from tidework.model.job import decode_job
 from tidework.model.retry import RetryPolicy
 from tidework.settings import Settings
+from tidework.testing.memory.broker import MemoryBroker
 
 
 def make_app() -> Tidework:

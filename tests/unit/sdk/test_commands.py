@@ -8,11 +8,11 @@ import pytest
 from pydantic import BaseModel
 
 from tidework import Tidework
-from tidework.broker.memory import MemoryBroker
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.job import decode_job
 from tidework.model.task import TaskSpec
 from tidework.settings import Settings
+from tidework.testing.memory.broker import MemoryBroker
 
 
 class Report(BaseModel):

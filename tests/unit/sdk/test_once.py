@@ -13,8 +13,7 @@ import pytest
 from tidework import once
 from tidework.app import Tidework
 from tidework.broker.broker import OnceAnswer
-from tidework.broker.memory import MemoryBroker
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.clock import ManualClock
 from tidework.errors import (
@@ -28,7 +27,8 @@ from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import ExchangeRequest, Lease
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker.execution import Execution
+from tidework.testing.memory.broker import MemoryBroker
+from tidework.worker.child.execution import Execution
 from tidework.worker.frames import JobFrame
 
 QUEUE = QueueName("ns", "q")

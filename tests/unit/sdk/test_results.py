@@ -16,7 +16,6 @@ from pydantic import SecretStr
 from tests.unit.model.wire_types import Animal, Colour, Dog, Order, Pair, Plain, Tree, Word
 from tests.unit.worker.jobs import held
 from tidework import AsyncTask, JobHandle, StoredSecret, Task, Tidework
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import (
     JobNotFoundError,
@@ -27,13 +26,14 @@ from tidework.errors import (
 from tidework.metrics import MetricsPage, WorkerNumbers
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
-from tidework.model.kept_result import refused_result
 from tidework.model.lease import ExchangeRequest, QueueLimits, Settlement
 from tidework.model.outcome import RESULT_LIMIT, Outcome
+from tidework.model.values.kept_result import refused_result
 from tidework.settings import Settings
-from tidework.worker.execution import Execution
+from tidework.testing.memory.broker import MemoryBroker
+from tidework.worker.child.execution import Execution
 from tidework.worker.frames import JobFrame
-from tidework.worker.journal import Journal
+from tidework.worker.queue.journal import Journal
 
 QUEUE = QueueName("ns", "default")
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)

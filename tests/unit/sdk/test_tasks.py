@@ -10,13 +10,13 @@ import pytest
 from pydantic import BaseModel
 
 from tidework import JobState, Tidework
-from tidework.broker.memory import MemoryBroker
 from tidework.errors import ConfigurationError, EnvelopeError, ParamsError
 from tidework.model.identity import QueueName
 from tidework.model.job import decode_job
 from tidework.model.unique import Unique, UniqueUntil
 from tidework.settings import Settings
-from tidework.worker.execution import Call, Execution
+from tidework.testing.memory.broker import MemoryBroker
+from tidework.worker.child.execution import Call, Execution
 from tidework.worker.frames import JobFrame
 
 

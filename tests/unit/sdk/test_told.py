@@ -14,10 +14,10 @@ from tests.unit.sdk.long_jobs import (
 )
 from tidework import CancelRequested, checkpoint, current_job
 from tidework.app import Tidework
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.model.lease import ExchangeRequest
 from tidework.model.outcome import Outcome, OutcomeKind
-from tidework.worker.execution import STOPPED, Execution
+from tidework.worker.child.execution import STOPPED, Execution
 from tidework.worker.frames import Cancel, HandBack, JobFrame, Stop
 
 __all__ = ["bench"]

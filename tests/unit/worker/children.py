@@ -10,8 +10,8 @@ from tests.unit.worker.jobs import Source
 from tidework.clock import SystemClock
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
-from tidework.worker.dispatch import Recycling
-from tidework.worker.slots import SlotPool
+from tidework.worker.places.dispatch import Recycling
+from tidework.worker.places.slots import SlotPool
 
 FIRST_PID = 1_000_000_000
 """Beyond every pid of a real process: a signal to it hits nobody."""

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 
 from tests.unit.worker.children import FakeChild, PoolBench
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import SystemClock
 from tidework.errors import BrokerUnavailableError
 from tidework.metrics import WorkerNumbers
@@ -17,12 +16,13 @@ from tidework.model.job import Job
 from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
+from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker import frames
-from tidework.worker.consumer import Consumer
-from tidework.worker.facts import WorkerFacts
-from tidework.worker.inbox import Inbox
-from tidework.worker.journal import Journal
-from tidework.worker.renewal import Renewal
+from tidework.worker.queue.consumer import Consumer
+from tidework.worker.queue.facts import WorkerFacts
+from tidework.worker.queue.inbox import Inbox
+from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.renewal import Renewal
 
 QUEUE = QueueName("test", "q")
 

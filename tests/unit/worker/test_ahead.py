@@ -13,12 +13,12 @@ from tests.unit.worker.consumers import QUEUE, Bench, until
 from tests.unit.worker.jobs import Source
 from tidework.backoff import Backoff
 from tidework.broker.broker import MARKER
-from tidework.broker.memory import MemoryBroker
 from tidework.errors import BrokerFullError, StaleRequestError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest
 from tidework.model.outcome import Outcome
+from tidework.testing.memory.broker import MemoryBroker
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.unit.worker.consumers import Bench
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import ManualClock
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
+from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker.announcing import MOST_TASKS, Announcing, warn_of_other_queues
 
 ONE, TWO = QueueName("test", "one"), QueueName("test", "two")

@@ -13,7 +13,7 @@ import pytest
 from tidework.errors import SoftTimeout
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
-from tidework.worker.child import Child
+from tidework.worker.child.child import Child
 from tidework.worker.child_config import ChildConfig
 
 

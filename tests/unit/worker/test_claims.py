@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.worker.children import Make, PoolBench
 from tests.unit.worker.jobs import Source
-from tidework.worker.claims import Claims, Grant
 from tidework.worker.held import JobSource, Mode
+from tidework.worker.places.claims import Claims, Grant
 
 
 @pytest.fixture

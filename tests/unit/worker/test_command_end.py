@@ -12,7 +12,7 @@ import pytest
 from tidework.model.command import Command
 from tidework.model.outcome import LONGEST_DELAY, JobError, Outcome, OutcomeKind
 from tidework.model.retry import RetryPolicy
-from tidework.worker.command_end import Attempts, CommandEnd, outcome_of, outcome_of_unstarted
+from tidework.worker.child.command_end import Attempts, CommandEnd, outcome_of, outcome_of_unstarted
 
 POLICY = RetryPolicy(max_attempts=3, delays=(timedelta(seconds=7),), jitter=0)
 

@@ -12,7 +12,7 @@ from tidework.model.command import JOB_VARIABLES, Command
 from tidework.model.current import CurrentJob
 from tidework.model.job import Job
 from tidework.model.unique import Unique
-from tidework.worker.command_input import document_of, variables_of
+from tidework.worker.child.command_input import document_of, variables_of
 
 RUNNING = CurrentJob(
     id="j1",

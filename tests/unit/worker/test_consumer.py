@@ -13,7 +13,7 @@ from tidework.broker.broker import MARKER
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeRequest
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker import consumer as consumer_module
+from tidework.worker.queue import consumer as consumer_module
 
 
 @pytest.fixture

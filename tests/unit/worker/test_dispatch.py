@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.worker.children import Make, PoolBench
 from tests.unit.worker.jobs import Source
-from tidework.worker.dispatch import AHEAD_IN_CHILD
 from tidework.worker.held import Verdict
+from tidework.worker.places.dispatch import AHEAD_IN_CHILD
 
 
 @pytest.fixture

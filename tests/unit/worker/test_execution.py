@@ -20,9 +20,9 @@ from tidework.logs import JsonFormatter, job_fields
 from tidework.model.current import current_job, running_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.identity import QueueName
-from tidework.model.kept_result import kept_result
 from tidework.model.outcome import LONGEST_DELAY, RESULT_LIMIT, JobError, Outcome, OutcomeKind
-from tidework.worker.execution import Execution
+from tidework.model.values.kept_result import kept_result
+from tidework.worker.child.execution import Execution
 from tidework.worker.frames import Cancel, JobFrame
 
 QUEUE = QueueName("ns", "emails")
@@ -104,7 +104,9 @@ def test_an_exception_is_retried_after_the_policys_delay() -> None:
     )
     assert error.trace.startswith("Traceback")
     assert "raise error" in error.trace
-    assert "tidework/worker/execution.py" not in error.trace, "the worker's own frames are noise"
+    assert "tidework/worker/child/execution.py" not in error.trace, (
+        "the worker's own frames are noise"
+    )
 
 
 def test_the_last_attempt_is_buried() -> None:

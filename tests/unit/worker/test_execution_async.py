@@ -16,9 +16,9 @@ from tidework.clock import ManualClock
 from tidework.model.current import current_job
 from tidework.model.endings import Retry
 from tidework.model.identity import QueueName
-from tidework.model.kept_result import is_refused
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker.execution import Execution
+from tidework.model.values.kept_result import is_refused
+from tidework.worker.child.execution import Execution
 from tidework.worker.frames import JobFrame
 
 seen: ContextVar[str] = ContextVar("seen", default="")

@@ -7,9 +7,9 @@ from typing import cast
 
 from tidework.clock import ManualClock
 from tidework.model.outcome import JobError, Outcome
-from tidework.worker.child_link import ChildLink
-from tidework.worker.failing import AT_ONCE, FIRST_PAUSE, IN_A_ROW, Failing
 from tidework.worker.frames import Ended
+from tidework.worker.places.child_link import ChildLink
+from tidework.worker.places.failing import AT_ONCE, FIRST_PAUSE, IN_A_ROW, Failing
 
 FAILED = Outcome.retry(JobError("ValueError", "no"), timedelta(seconds=1))
 GIVEN_BACK = Outcome.release()

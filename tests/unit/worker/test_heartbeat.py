@@ -10,14 +10,14 @@ import pytest
 
 from tests.unit.worker.consumers import until
 from tests.unit.worker.reporter import Reporter
-from tidework.broker.memory import MemoryBroker
 from tidework.clock import SystemClock
 from tidework.errors import BrokerUnavailableError
 from tidework.metrics import WorkerNumbers
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
+from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker.heartbeat import Heartbeat
-from tidework.worker.journal import Journal
+from tidework.worker.queue.journal import Journal
 
 ONE, TWO = QueueName("test", "one"), QueueName("test", "two")
 WORKER = "w.1"

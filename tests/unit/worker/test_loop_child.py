@@ -17,7 +17,7 @@ import pytest
 from tidework.model.current import CurrentJob, RunningJob
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
-from tidework.worker.loop_child import LoopChild
+from tidework.worker.child.loop_child import LoopChild
 
 PLACES = 2
 

@@ -8,11 +8,12 @@ import pytest
 
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker import frames, loop_places
-from tidework.worker.child_link import ChildLink
-from tidework.worker.dispatch import AHEAD_IN_CHILD
+from tidework.worker import frames
 from tidework.worker.held import HeldJob, Mode, Verdict
-from tidework.worker.verdicts import LEFT
+from tidework.worker.places import loop_places
+from tidework.worker.places.child_link import ChildLink
+from tidework.worker.places.dispatch import AHEAD_IN_CHILD
+from tidework.worker.places.verdicts import LEFT
 
 
 class Bench(PoolBench):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tidework.worker.memory import MIB
-from tidework.worker.memory_gauge import WorkerGauge, find_gauge
+from tidework.worker.memory.gauge import WorkerGauge, find_gauge
+from tidework.worker.memory.usage import MIB
 
 UNLIMITED_V1 = 9223372036854771712
 

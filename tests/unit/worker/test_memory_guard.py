@@ -8,12 +8,13 @@ import pytest
 
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import JobError, OutcomeKind
-from tidework.worker import memory_guard, memory_watch
-from tidework.worker.child_link import ChildLink
 from tidework.worker.held import Verdict
-from tidework.worker.memory import MIB
-from tidework.worker.memory_guard import MemoryGuard
-from tidework.worker.memory_watch import MemoryWatch
+from tidework.worker.memory import guard as memory_guard
+from tidework.worker.memory import watch as memory_watch
+from tidework.worker.memory.guard import MemoryGuard
+from tidework.worker.memory.usage import MIB
+from tidework.worker.memory.watch import MemoryWatch
+from tidework.worker.places.child_link import ChildLink
 
 LIMIT = 1000 * MIB
 

@@ -16,10 +16,10 @@ from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
 from tidework.worker import process
 from tidework.worker.held import Mode, Verdict
-from tidework.worker.memory import pss_bytes
-from tidework.worker.modes import Modes
-from tidework.worker.service_times import MAX_AHEAD, ServiceTimes
-from tidework.worker.verdicts import LEFT, outcome_of_dead
+from tidework.worker.memory.usage import pss_bytes
+from tidework.worker.places.service_times import MAX_AHEAD, ServiceTimes
+from tidework.worker.places.verdicts import LEFT, outcome_of_dead
+from tidework.worker.queue.modes import Modes
 
 
 def test_backoff_doubles_up_to_its_cap_and_starts_over() -> None:

@@ -15,7 +15,8 @@ from tidework.model.identity import QueueName
 from tidework.model.lease import ExchangeReply, ExchangeRequest
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
-from tidework.worker import frames, progress_notes
+from tidework.worker import frames
+from tidework.worker.queue import progress_notes
 
 ERROR = JobError("E", "m")
 

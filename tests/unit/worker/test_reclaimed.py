@@ -13,7 +13,7 @@ from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest, RenewReply
 from tidework.model.outcome import Outcome
-from tidework.worker import consumer as consumer_module
+from tidework.worker.queue import consumer as consumer_module
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from tests.unit.worker.jobs import Source
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
 from tidework.worker.held import Mode
-from tidework.worker.modes import Modes
-from tidework.worker.readmission import readmit
+from tidework.worker.queue.modes import Modes
+from tidework.worker.queue.readmission import readmit
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ import pytest
 
 from tests.unit.worker.children import FakeChild, Make, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker import frames, nursery, overdue
-from tidework.worker.dispatch import Slot
+from tidework.worker import frames
 from tidework.worker.held import Verdict
-from tidework.worker.verdicts import LEFT
+from tidework.worker.places import nursery, overdue
+from tidework.worker.places.dispatch import Slot
+from tidework.worker.places.verdicts import LEFT
 
 
 @pytest.fixture

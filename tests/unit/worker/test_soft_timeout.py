@@ -20,10 +20,10 @@ from tidework.errors import ConfigurationError
 from tidework.model.identity import QueueName
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
-from tidework.worker.command_end import Attempts, CommandEnd, outcome_of
-from tidework.worker.execution import Execution
+from tidework.worker.child.command_end import Attempts, CommandEnd, outcome_of
+from tidework.worker.child.execution import Execution
+from tidework.worker.child.soft_timeout import SHARE, soft_seconds
 from tidework.worker.frames import JobFrame
-from tidework.worker.soft_timeout import SHARE, soft_seconds
 
 pytestmark = pytest.mark.timeout(60, method="thread")  # the other method is SIGALRM as well
 

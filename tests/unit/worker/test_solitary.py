@@ -9,12 +9,13 @@ import pytest
 from tests.unit.worker.children import FakeChild, PoolBench
 from tests.unit.worker.test_memory_guard import Gauge
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
-from tidework.worker import frames, loop_places, solitary
-from tidework.worker.child_link import ChildLink
+from tidework.worker import frames
 from tidework.worker.held import HeldJob, Mode, Verdict
-from tidework.worker.memory import MIB
-from tidework.worker.memory_guard import MemoryGuard
-from tidework.worker.verdicts import LEFT
+from tidework.worker.memory.guard import MemoryGuard
+from tidework.worker.memory.usage import MIB
+from tidework.worker.places import loop_places, solitary
+from tidework.worker.places.child_link import ChildLink
+from tidework.worker.places.verdicts import LEFT
 
 
 class Bench(PoolBench):
@@ -368,7 +369,7 @@ async def test_no_more_start_at_once_than_fit_into_memory(bench: Bench) -> None:
 async def test_they_are_ordered_once_the_template_has_caught_up(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidework.worker.nursery.ORDERS_AT_ONCE", 1)
+    monkeypatch.setattr("tidework.worker.places.nursery.ORDERS_AT_ONCE", 1)
     bench.lose("a", "b")
     (child,) = bench.alone
 

@@ -10,7 +10,7 @@ from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames
 from tidework.worker.held import HeldJob, Mode, Verdict
-from tidework.worker.stopping import CANCEL_GRACE
+from tidework.worker.places.stopping import CANCEL_GRACE
 
 
 class Bench(PoolBench):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tidework.worker import surroundings
-from tidework.worker.surroundings import Surroundings
+from tidework.worker.child import surroundings
+from tidework.worker.child.surroundings import Surroundings
 
 # A thread's: the timer of SIGALRM is not to be there.
 pytestmark = pytest.mark.timeout(60, method="thread")

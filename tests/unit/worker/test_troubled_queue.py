@@ -12,10 +12,10 @@ from tidework.errors import BrokerError
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
 from tidework.model.lease import ExchangeReply, ExchangeRequest, RenewReply
-from tidework.worker.consumer import Consumer
-from tidework.worker.facts import WorkerFacts
 from tidework.worker.heartbeat import Heartbeat
-from tidework.worker.renewal import Renewal
+from tidework.worker.queue.consumer import Consumer
+from tidework.worker.queue.facts import WorkerFacts
+from tidework.worker.queue.renewal import Renewal
 
 TROUBLED = QueueName("test", "troubled")
 

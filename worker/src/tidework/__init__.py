@@ -21,8 +21,8 @@ from tidework.model.backlog import ErrorGroup, JobFilter, JobRecord, QueueStats
 from tidework.model.current import CurrentJob, current_job
 from tidework.model.endings import Bury, Retry
 from tidework.model.job import JobState
-from tidework.model.secrets import StoredSecret
 from tidework.model.unique import OnConflict, Unique, UniqueUntil
+from tidework.model.values.secrets import StoredSecret
 from tidework.once_per_key import once
 from tidework.settings import Settings
 

@@ -30,12 +30,12 @@ from tidework.model.bounds import FAR_FUTURE_S, check_priority, delay_given
 from tidework.model.command import Command, CommandOptions, CommandParts
 from tidework.model.identity import is_dns_label, is_job_id, new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Enqueued, Job
-from tidework.model.params import EncodedParams
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
-from tidework.model.signature import Signature, name_of, refuse_what_is_no_function
 from tidework.model.spans import Seconds
 from tidework.model.task import TaskSpec
 from tidework.model.unique import Unique
+from tidework.model.values.params import EncodedParams
+from tidework.model.values.signature import Signature, name_of, refuse_what_is_no_function
 from tidework.settings import Settings
 
 P = ParamSpec("P")

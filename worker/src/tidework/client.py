@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from tidework.broker.broker import Producer, PurgeAnswer, ReplayAnswer
 from tidework.broker.bulk import purge_all, replay_all
-from tidework.broker.per_loop import Brokers
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.per_loop import Brokers
 from tidework.errors import (
     JobCancelledError,
     JobFailedError,

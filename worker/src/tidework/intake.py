@@ -17,10 +17,10 @@ from tidework.broker.documents import MAX_DOCUMENT_BYTES, MOST_BYTES, Beginning,
 from tidework.clock import Clock
 from tidework.errors import BrokerFullError, EnvelopeError
 from tidework.logs import UNKNOWN_TASK, queue_fields
+from tidework.model.documents.readable_id import readable_id
 from tidework.model.identity import QueueName, new_job_id
 from tidework.model.job import Job, NewerEnvelopeError, decode_document, decode_newer_job
 from tidework.model.outcome import JobError
-from tidework.model.readable_id import readable_id
 
 BATCH = 100
 """Documents that are moved from inbox to intake at once."""

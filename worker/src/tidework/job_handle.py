@@ -7,7 +7,7 @@ from typing import Generic, TypeVar, cast
 from tidework.client import Client
 from tidework.errors import ResultError
 from tidework.model.backlog import JobRecord
-from tidework.model.results import ResultType
+from tidework.model.values.results import ResultType
 
 R = TypeVar("R")
 

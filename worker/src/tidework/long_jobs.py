@@ -17,7 +17,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from typing import Any, Generic, TypeVar
 
 from tidework.broker.broker import Producer
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.errors import (
     BrokerUnavailableError,

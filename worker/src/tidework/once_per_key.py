@@ -19,7 +19,7 @@ from datetime import timedelta
 from types import TracebackType
 
 from tidework.broker.broker import OnceAnswer, Producer
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.errors import (
     BrokerError,

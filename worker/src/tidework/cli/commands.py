@@ -147,7 +147,7 @@ def scheduler(files: tuple[Path, ...], **given: Any) -> None:
 
     Run two for failover: one leads, the other takes over within seconds.
     """
-    from tidework.broker.redis import connect
+    from tidework.broker.redis.redis_broker import connect
     from tidework.clock import SystemClock
     from tidework.logs import configure_logs
     from tidework.maintenance.upkeep import Upkeep

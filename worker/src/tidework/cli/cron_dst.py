@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from tidework.cli.cron_given import Given
-from tidework.model.cron import DstPolicy
-from tidework.model.cron_zone import segments_from
+from tidework.model.schedules.cron import DstPolicy
+from tidework.model.schedules.cron_zone import segments_from
 
 _AROUND = timedelta(days=1)
 _FIRES = 10_000

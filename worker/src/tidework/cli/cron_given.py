@@ -13,7 +13,7 @@ import click
 from tidework.errors import ConfigurationError, ScheduleError
 from tidework.manifests import CronTask, Manifests, read_manifests
 from tidework.manifests.timing import Timing
-from tidework.model.cron import DstPolicy, Schedule, load_zone
+from tidework.model.schedules.cron import DstPolicy, Schedule, load_zone
 from tidework.scheduler.documents import spec_of
 from tidework.scheduler.due import FireRules
 

@@ -13,8 +13,8 @@ from tidework.errors import ConfigurationError
 from tidework.manifests import ManifestErrors, read_manifests
 from tidework.migration.crontab import LEFT_OUT, CrontabOptions, take_over
 from tidework.migration.takeover import write_files
-from tidework.model.cron import load_zone
 from tidework.model.identity import is_dns_label
+from tidework.model.schedules.cron import load_zone
 
 _NOT_ALL = 1
 

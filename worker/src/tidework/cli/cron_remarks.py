@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from tidework.cli.cron_dst import Difference, differences
 from tidework.cli.cron_given import Given
 from tidework.cli.cron_steps import about_steps
-from tidework.model.composed import AnyOf, Without
-from tidework.model.cron import CronSchedule, DstPolicy, Schedule, load_zone
-from tidework.model.cron_parse import CronFields, written_steps
+from tidework.model.schedules.composed import AnyOf, Without
+from tidework.model.schedules.cron import CronSchedule, DstPolicy, Schedule, load_zone
+from tidework.model.schedules.cron_parse import CronFields, written_steps
 
 LOOKED_AHEAD = timedelta(days=400)
 

@@ -15,7 +15,7 @@ from tidework.cli.cron_remarks import LOOKED_AHEAD, Language, alike, remarks, se
 from tidework.cli.options import output_option
 from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError, ScheduleError
-from tidework.model.cron import load_zone, tzdata_version
+from tidework.model.schedules.cron import load_zone, tzdata_version
 
 _FAULT = 1
 

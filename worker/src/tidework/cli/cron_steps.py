@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidework.model.cron_field import (
+from tidework.model.schedules.cron_field import (
     DAY_OF_MONTH,
     DAY_OF_WEEK,
     HOUR,
@@ -19,7 +19,7 @@ from tidework.model.cron_field import (
     Field,
     Step,
 )
-from tidework.model.cron_parse import CronFields
+from tidework.model.schedules.cron_parse import CronFields
 
 # What a field's values are counted in: one, several, and the unit of ``every``.
 _UNITS = {

@@ -15,10 +15,10 @@ from cron_descriptor import Options, get_description
 
 from tidework.cli.cron_given import Given
 from tidework.cli.cron_remarks import Language
-from tidework.model.composed import AnyOf, At, Without
-from tidework.model.cron import CronSchedule, Every, Schedule
-from tidework.model.cron_parse import CronFields
-from tidework.model.cron_special import SpecialDay, SpecialKind
+from tidework.model.schedules.composed import AnyOf, At, Without
+from tidework.model.schedules.cron import CronSchedule, Every, Schedule
+from tidework.model.schedules.cron_parse import CronFields
+from tidework.model.schedules.cron_special import SpecialDay, SpecialKind
 
 _LOCALES = {Language.ENGLISH: "en_US", Language.CHINESE: "zh_CN"}
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from tidework.broker.redis import RedisBroker, connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import RedisBroker, connect_blocking
 from tidework.cli.cron_import import import_crontab
 from tidework.cli.cron_shown import explain, lint, next_fires
 from tidework.cli.options import namespace_option, output_option, redis_option

@@ -12,8 +12,8 @@ import click
 
 from tidework.app import Task
 from tidework.app_loading import load_app
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.errors import BrokerError, ParamsError
 from tidework.meant import did_you_mean, listed
 from tidework.model.identity import QueueName

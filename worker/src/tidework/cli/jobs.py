@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from tidework.broker.broker import CancelAnswer
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.cli.enqueueing import task_of, warning_of
 from tidework.cli.options import (
     QueueCommand,
@@ -25,9 +25,9 @@ from tidework.cli.tables import in_short
 from tidework.errors import BrokerError, ConfigurationError, EnvelopeError, JobNotFoundError
 from tidework.model.backlog import Delivery, DeliveryEnd, JobRecord
 from tidework.model.bounds import delay_given
+from tidework.model.documents.strict_json import decode_json
 from tidework.model.identity import new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Job, JobState, decode_job
-from tidework.model.strict_json import decode_json
 from tidework.model.unique import OnConflict, Unique
 from tidework.settings import Settings
 

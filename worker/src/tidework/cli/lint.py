@@ -13,7 +13,7 @@ from tidework.cli.options import namespace_option
 from tidework.clock import SystemClock
 from tidework.manifests import ManifestErrors, Manifests, read_manifests
 from tidework.manifests.commands_file import commands_files, read_commands
-from tidework.model.cron import tzdata_version
+from tidework.model.schedules.cron import tzdata_version
 from tidework.settings import Settings
 from tidework.trial.documents import Checked, check_documents
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
 from tidework.model.backlog import QueueStats
 from tidework.settings import Settings

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from tidework.broker.redis import connect_blocking
-from tidework.broker.transport import drive
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.cli.options import namespace_option, output_option, redis_option
 from tidework.cli.tables import columns, in_short
 from tidework.model.identity import QueueName

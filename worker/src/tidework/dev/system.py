@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.clock import SystemClock
 from tidework.dev.applications import Applications
 from tidework.dev.autoscaler import Autoscaler, ScaledQueue

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from tidework.broker.redis import RedisBroker, connect
+from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.dev.port import HOST, check_port, free_port
 from tidework.dev.tether import command
 from tidework.errors import BrokerError, ConfigurationError

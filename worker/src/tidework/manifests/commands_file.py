@@ -25,10 +25,10 @@ from tidework.manifests.pod import Argument, VariableName, VariableValue
 from tidework.manifests.reading import SUFFIXES, decode_text, fault_of_system
 from tidework.manifests.yaml_text import YamlDocument, YamlError, read_documents
 from tidework.model.command import COMMANDS_SUFFIXES, DEFAULT_MAX_OUTPUT, JOB_VARIABLES
+from tidework.model.documents.strict_json import decode_json
 from tidework.model.identity import is_task_name
 from tidework.model.job import DEFAULT_PRIORITY
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
-from tidework.model.strict_json import decode_json
 
 
 class CommandEntry(Part):

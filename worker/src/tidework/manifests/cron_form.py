@@ -6,7 +6,7 @@ cannot know (a range that runs backwards, 30 February) is left to the parser.
 
 from __future__ import annotations
 
-from tidework.model.cron_field import (
+from tidework.model.schedules.cron_field import (
     DAY_OF_MONTH,
     DAY_OF_WEEK,
     FIELDS,

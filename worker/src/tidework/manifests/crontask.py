@@ -34,11 +34,11 @@ from tidework.manifests.timing_fields import (
     Moment,
     Phase,
 )
-from tidework.model.cron import DstPolicy, Schedule, load_zone
+from tidework.model.documents.strict_json import encode_json
 from tidework.model.fire import ConcurrencyPolicy
 from tidework.model.identity import QueueName
 from tidework.model.job import DEFAULT_PRIORITY, MAX_PARAMS_BYTES
-from tidework.model.strict_json import encode_json
+from tidework.model.schedules.cron import DstPolicy, Schedule, load_zone
 
 
 class CatchUp(StrEnum):

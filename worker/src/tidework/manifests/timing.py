@@ -15,10 +15,10 @@ from typing import Any
 
 from tidework.errors import ScheduleError
 from tidework.manifests.part import TEN_YEARS_S
-from tidework.model.composed import AnyOf, At, Without
-from tidework.model.cron import DstPolicy, Every, Schedule, parse_cron
-from tidework.model.exclusion import parse_exclusions
-from tidework.model.schedule import EPOCH
+from tidework.model.schedules.composed import AnyOf, At, Without
+from tidework.model.schedules.cron import DstPolicy, Every, Schedule, parse_cron
+from tidework.model.schedules.exclusion import parse_exclusions
+from tidework.model.schedules.schedule import EPOCH
 
 SPREAD = "H"
 

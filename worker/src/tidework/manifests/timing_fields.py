@@ -12,9 +12,9 @@ from tidework.errors import ScheduleError
 from tidework.manifests.cron_form import FORM, FORM_IN_WORDS
 from tidework.manifests.part import Form, cel, cel_rules, cel_text
 from tidework.manifests.timing import SPREAD, duration_of, interval_of, reason_of
-from tidework.model.cron import parse_cron
-from tidework.model.cron_parse import DESCRIPTORS, MAX_LENGTH
-from tidework.model.exclusion import parse_exclusions
+from tidework.model.schedules.cron import parse_cron
+from tidework.model.schedules.cron_parse import DESCRIPTORS, MAX_LENGTH
+from tidework.model.schedules.exclusion import parse_exclusions
 
 
 def _whole_second(found: datetime) -> datetime:

@@ -14,7 +14,7 @@ from typing import Any
 from tidework.errors import ConfigurationError, ScheduleError
 from tidework.manifests.timing import reason_of
 from tidework.migration.takeover import API_VERSION, Note, Taken, TakenCommand, Takeover
-from tidework.model.cron_parse import parse_fields
+from tidework.model.schedules.cron_parse import parse_fields
 
 _BACKOFF_LIMIT = 6  # Kubernetes' default
 _DAY_S = 86_400

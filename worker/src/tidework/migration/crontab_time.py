@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 
 from tidework.errors import ScheduleError
-from tidework.model.cron_field import DAY_OF_WEEK
-from tidework.model.cron_parse import parse_fields
+from tidework.model.schedules.cron_field import DAY_OF_WEEK
+from tidework.model.schedules.cron_parse import parse_fields
 
 _RANDOM = re.compile(r"(?P<low>[0-9]*)~(?P<high>[0-9]*)(?P<step>/[0-9]+)?\Z")
 _SPAN = re.compile(r"(?P<low>[0-9]+|[A-Za-z]{3})(?:-(?P<high>[0-9]+))?(?:/(?P<step>[0-9]+))?\Z")

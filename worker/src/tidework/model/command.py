@@ -17,12 +17,12 @@ from pydantic_core import from_json
 
 from tidework.errors import ConfigurationError, ParamsError
 from tidework.model.job import DEFAULT_PRIORITY
-from tidework.model.params import EncodedParams
 from tidework.model.retry import DEFAULT_DELAYS, DEFAULT_MAX_ATTEMPTS
-from tidework.model.shape import Shape
-from tidework.model.signature import Signature
 from tidework.model.task import TaskSpec
-from tidework.model.wire_schema import Unions, refuse_unsendable
+from tidework.model.values.params import EncodedParams
+from tidework.model.values.shape import Shape
+from tidework.model.values.signature import Signature
+from tidework.model.values.wire_schema import Unions, refuse_unsendable
 
 COMMANDS_SUFFIXES = (".yaml", ".yml", ".json")
 """An app whose name ends so is a commands file (manifests/commands_file.py), no module."""

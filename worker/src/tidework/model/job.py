@@ -23,11 +23,11 @@ from tidework.model.bounds import (
     MOST_ATTEMPTS,
     SHORTEST_TIMEOUT_S,
 )
+from tidework.model.documents.lookalikes import is_foreign, meant_by, take_aliases
+from tidework.model.documents.strict_json import decode_json, encode_json, shown
 from tidework.model.identity import is_job_id, is_task_name
-from tidework.model.lookalikes import is_foreign, meant_by, take_aliases
-from tidework.model.params import EncodedParams, encode_params
-from tidework.model.strict_json import decode_json, encode_json, shown
 from tidework.model.unique import Unique, parse_unique
+from tidework.model.values.params import EncodedParams, encode_params
 
 ENVELOPE_VERSION = 1
 DEFAULT_PRIORITY = 5

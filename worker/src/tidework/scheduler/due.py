@@ -17,7 +17,7 @@ from enum import StrEnum
 from itertools import islice
 
 from tidework.model.fire import Verdict
-from tidework.model.schedule import Schedule, fingerprint_of
+from tidework.model.schedules.schedule import Schedule, fingerprint_of
 
 REPLAYED_IN_FULL = timedelta(seconds=60)
 

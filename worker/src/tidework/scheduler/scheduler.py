@@ -15,8 +15,8 @@ from tidework.broker.broker import Broker
 from tidework.clock import Clock, from_ms
 from tidework.errors import BrokerError, StaleTermError
 from tidework.logs import queue_fields
-from tidework.model.cron import tzdata_version
 from tidework.model.identity import QueueName
+from tidework.model.schedules.cron import tzdata_version
 from tidework.scheduler.counters import SchedulerCounters
 from tidework.scheduler.each import for_each
 from tidework.scheduler.leadership import Terms

@@ -14,7 +14,7 @@ from tidework.errors import ConfigurationError, EnvelopeError
 from tidework.model.fire import ConcurrencyPolicy, fire_id
 from tidework.model.identity import QueueName, is_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Job
-from tidework.model.schedule import fingerprint_of
+from tidework.model.schedules.schedule import fingerprint_of
 from tidework.scheduler.due import FireRules, to_unix
 
 RUN_NOW_ANNOTATION = "tidework.dev/run-now"

@@ -13,7 +13,7 @@ from tidework.clock import Clock
 from tidework.loop import Loop
 from tidework.metrics import MetricsPage, WorkerNumbers
 from tidework.worker import stacks
-from tidework.worker.slots import SlotPool
+from tidework.worker.places.slots import SlotPool
 
 TURN_WITHIN = 10.0
 """Seconds in which the loop has to turn."""

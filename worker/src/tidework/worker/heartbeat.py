@@ -19,7 +19,7 @@ from tidework.metrics import WorkerNumbers
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
-from tidework.worker.journal import Journal
+from tidework.worker.queue.journal import Journal
 
 EVERY = timedelta(seconds=10)
 KEEP = QueueLimits().keep_presence

@@ -14,10 +14,10 @@ from typing import Any
 from tidework.clock import Clock
 from tidework.metrics import WorkerNumbers
 from tidework.model.identity import QueueName
-from tidework.worker.consumer import Consumer
 from tidework.worker.health import WorkerHealth
 from tidework.worker.held import HeldJob
-from tidework.worker.slots import SlotPool
+from tidework.worker.places.slots import SlotPool
+from tidework.worker.queue.consumer import Consumer
 from tidework.worker.version import version
 
 MOST_JOBS = 100

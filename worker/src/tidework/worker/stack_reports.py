@@ -22,9 +22,9 @@ from typing import Any
 from tidework.clock import Clock
 from tidework.loop import Loop
 from tidework.worker import process, stacks
-from tidework.worker.child_link import ChildLink
-from tidework.worker.slots import SlotPool
-from tidework.worker.template_keeper import TemplateKeeper
+from tidework.worker.places.child_link import ChildLink
+from tidework.worker.places.slots import SlotPool
+from tidework.worker.template.keeper import TemplateKeeper
 
 SIGNAL = signal.SIGUSR1
 """Has the supervisor make a report."""

@@ -30,29 +30,29 @@ from tidework.opening import open_queues
 from tidework.settings import WorkerSettings
 from tidework.worker.announcing import Announcing, warn_of_other_queues
 from tidework.worker.child_config import ChildConfig
-from tidework.worker.consumer import Consumer
-from tidework.worker.dispatch import Recycling
-from tidework.worker.facts import WorkerFacts
 from tidework.worker.health import WorkerHealth
 from tidework.worker.heartbeat import Heartbeat
 from tidework.worker.held import Verdict
-from tidework.worker.inbox import Inbox
-from tidework.worker.journal import Journal
-from tidework.worker.memory import MIB
-from tidework.worker.memory_gauge import find_gauge
-from tidework.worker.memory_guard import MemoryGuard
-from tidework.worker.memory_watch import MemoryWatch
-from tidework.worker.modes import Modes
+from tidework.worker.memory.gauge import find_gauge
+from tidework.worker.memory.guard import MemoryGuard
+from tidework.worker.memory.usage import MIB
+from tidework.worker.memory.watch import MemoryWatch
 from tidework.worker.orphans import Orphans
+from tidework.worker.places.dispatch import Recycling
+from tidework.worker.places.slots import SlotPool
 from tidework.worker.presence import WorkerPresence
-from tidework.worker.readmission import readmit
-from tidework.worker.renewal import Renewal
+from tidework.worker.queue.consumer import Consumer
+from tidework.worker.queue.facts import WorkerFacts
+from tidework.worker.queue.inbox import Inbox
+from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.modes import Modes
+from tidework.worker.queue.readmission import readmit
+from tidework.worker.queue.renewal import Renewal
 from tidework.worker.services import Services
 from tidework.worker.signals import StopRequest, handled
-from tidework.worker.slots import SlotPool
 from tidework.worker.stack_reports import StackReports
-from tidework.worker.template_keeper import TemplateKeeper
-from tidework.worker.template_process import TemplateProcess
+from tidework.worker.template.keeper import TemplateKeeper
+from tidework.worker.template.launch import TemplateProcess
 from tidework.worker.version import version
 
 SETTLE_PATIENCE = 5.0

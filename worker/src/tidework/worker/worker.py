@@ -9,15 +9,16 @@ import sys
 from collections.abc import Sequence
 
 from tidework.broker.broker import Broker
-from tidework.broker.redis import connect
+from tidework.broker.redis.redis_broker import connect
 from tidework.errors import BrokerError, ConfigurationError
 from tidework.logs import configure_logs
 from tidework.settings import WorkerSettings
-from tidework.worker import process, template_process
+from tidework.worker import process
 from tidework.worker.child_config import ChildConfig
-from tidework.worker.solitary import most_solitary
+from tidework.worker.places.solitary import most_solitary
 from tidework.worker.supervisor import Supervisor
-from tidework.worker.template_process import TemplateProcess
+from tidework.worker.template import launch as template_process
+from tidework.worker.template.launch import TemplateProcess
 
 PARENT_VARIABLE = "TIDEWORK_PARENT_PID"
 """Names the process with which the worker is to end; it has to be the worker's parent."""
@@ -71,7 +72,7 @@ def run_worker(settings: WorkerSettings) -> int:
 
 def _be_template(arguments: Sequence[str]) -> int:
     # Not before: the supervisor is to be without the code that runs jobs.
-    from tidework.worker.template import main
+    from tidework.worker.child.template import main
 
     return main(arguments)
 

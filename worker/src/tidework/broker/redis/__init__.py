@@ -1,0 +1,1 @@
+"""The broker on Redis: a method per script, and what their replies mean."""

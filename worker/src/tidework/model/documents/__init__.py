@@ -1,0 +1,1 @@
+"""JSON from outside: read strictly, with what its writer probably meant."""

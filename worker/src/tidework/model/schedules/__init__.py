@@ -1,0 +1,1 @@
+"""When a CronTask fires: cron expressions, intervals, instants, zones, excluded days."""

@@ -1,0 +1,1 @@
+"""How much memory children use, and what is done near the limit."""

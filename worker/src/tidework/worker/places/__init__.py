@@ -1,0 +1,1 @@
+"""Where jobs run: slots and the event loop, their children, and what stops or replaces them."""

@@ -1,0 +1,1 @@
+"""What a worker does for each of its queues: claim, hold, renew, settle."""

@@ -1,0 +1,65 @@
+"""Outcomes on their way to the next exchange, service times that go along, and that exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tidework.model.lease import ExchangeRequest, Settlement
+from tidework.worker.places.claims import Grant
+
+SETTLE_WITHIN = 0.01
+"""Seconds that an outcome waits for others while no slot waits for it."""
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """An exchange that was not answered yet; ``grant``: room that is kept for what it claims."""
+
+    request: ExchangeRequest
+    grant: Grant
+    resend_at: float = 0.0
+
+
+class Outbox:
+    """Of one queue; times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._settlements: list[Settlement] = []
+        self._served: dict[str, tuple[int, float]] = {}
+        self._at = 0.0
+
+    def __len__(self) -> int:
+        return len(self._settlements)
+
+    def add(self, settlement: Settlement, now: float) -> bool:
+        """Take it in. True if it is the first: somebody has to look when it is due."""
+        is_first = not self._settlements
+        if is_first:
+            self._at = now + SETTLE_WITHIN
+        self._settlements.append(settlement)
+        return is_first
+
+    def note_served(self, task: str, seconds: float) -> None:
+        """An attempt ran for ``seconds``."""
+        count, total = self._served.get(task, (0, 0.0))
+        self._served[task] = (count + 1, total + seconds)
+
+    def hurry(self) -> None:
+        """What is in it waits no longer."""
+        self._at = 0.0
+
+    def due_at(self) -> float | None:
+        """When to settle; None = nothing is in it."""
+        return self._at if self._settlements else None
+
+    def take(self, most: int) -> tuple[tuple[Settlement, ...], Mapping[str, tuple[int, float]]]:
+        """Outcomes, and task -> attempts and their seconds in all."""
+        taken, served = tuple(self._settlements[:most]), self._served
+        del self._settlements[:most]
+        self._served = {}
+        return taken, served
+
+    def put_back(self, settlements: Sequence[Settlement]) -> None:
+        """They were not settled after all."""
+        self._settlements[:0] = settlements
