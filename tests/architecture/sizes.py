@@ -1,31 +1,40 @@
-"""The size budget: a file is one idea, a function fits a screen.
+"""The size budget: a file is one idea, a function fits a screen, a folder of the product is a room.
 
-About 250 lines a file and 40 a function are wanted; above 400 and 70 the check fails. Exceptions
-are named below with their reason; one without need fails too, so that the list only shrinks.
+About 250 lines a file and 40 a function are wanted; above 400 and 70 the check fails, and above
+20 modules in a folder. Exceptions are named below with their reason; one without need fails too,
+so that the list only shrinks.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tests.architecture.source import Finding, Source, run, sources
 
 FILE_LINES = 400
 FUNCTION_LINES = 70
+ROOM_MODULES = 20
+PRODUCT = ("worker/src/", "operator/src/")
 
-# "path" or "path::qualified.function" -> why it may be larger
-EXCEPTIONS: dict[str, str] = {}
+_SCRIPTS = "worker/src/tidework/broker/scripts"
+# "path", "path::qualified.function" or "folder/" -> why it may be larger
+EXCEPTIONS: dict[str, str] = {
+    f"{_SCRIPTS}/": "a file per change of state, which is how they are looked for",
+    f"{_SCRIPTS}/fragments/": "what scripts share, named in their headers",
+}
 
 LUA_FUNCTION = re.compile(r"^(?:local )?function ([\w.:]+).*?^end$", re.MULTILINE | re.DOTALL)
 
 
 def check(root: Path, exceptions: dict[str, str] = EXCEPTIONS) -> list[Finding]:
-    """Every file and function above the budget, and every exception without need."""
+    """Every file, function and room above the budget, and every exception without need."""
     findings, used = [], set()
-    for source in sources(root, ".py", ".lua"):
+    found = list(sources(root, ".py", ".lua"))
+    for source in found:
         for name, line, size, bound in measure(source):
             if size <= bound:
                 continue
@@ -35,10 +44,23 @@ def check(root: Path, exceptions: dict[str, str] = EXCEPTIONS) -> list[Finding]:
                 findings.append(
                     Finding(source.path, line, f"{name} has {size} lines, the bound is {bound}")
                 )
+    for folder, count in rooms(found):
+        if count > ROOM_MODULES and folder in exceptions:
+            used.add(folder)
+        elif count > ROOM_MODULES:
+            text = f"{folder} holds {count} modules, the bound is {ROOM_MODULES}"
+            findings.append(Finding(folder, 1, text))
     for name in sorted(set(exceptions) - used):
         path = name.partition("::")[0]
         findings.append(Finding(path, 1, f"exception {name} in sizes.py is not needed: remove it"))
     return findings
+
+
+def rooms(found: list[Source]) -> Iterator[tuple[str, int]]:
+    """Each folder of the product, with how many modules and scripts it holds itself."""
+    paths = [PurePosixPath(source.path) for source in found if source.path.startswith(PRODUCT)]
+    counts = Counter(f"{path.parent}/" for path in paths if path.name != "__init__.py")
+    yield from sorted(counts.items())
 
 
 def measure(source: Source) -> Iterator[tuple[str, int, int, int]]:

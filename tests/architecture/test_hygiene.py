@@ -1,4 +1,4 @@
-"""What a clone must not contain: registry hosts, paths of somebody's machine, large files."""
+"""What a clone must not contain: hosts, somebody's paths, large files, leftovers of tools."""
 
 from __future__ import annotations
 
@@ -64,3 +64,18 @@ def test_no_file_is_large() -> None:
 
     assert sizes, "git lists no files"
     assert large == {}
+
+
+# Where tools write while they work; nobody wrote these by hand.
+LEFT_BEHIND = re.compile(
+    r"(^|/)(\.kube|\.cache|\.durations|__pycache__|node_modules|\.tidework)(/|$)"
+)
+
+
+def test_no_file_was_left_by_a_tool() -> None:
+    """The index too: what was committed once stays there although it is ignored since."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True, timeout=30
+    )
+
+    assert [name for name in listed.stdout.splitlines() if LEFT_BEHIND.search(name)] == []

@@ -46,6 +46,21 @@ def test_methods_nested_functions_and_lua_count_and_the_bound_itself_is_allowed(
     ]
 
 
+def test_a_folder_of_the_product_holds_20_modules_and_what_is_no_module_does_not_count(
+    tmp_path: Path,
+) -> None:
+    for folder in ("worker/src/tidework/full", "worker/src/tidework/over", "tests/over"):
+        plant(tmp_path, f"{folder}/__init__.py", "")
+        count = sizes.ROOM_MODULES + folder.endswith("over")
+        for number in range(count):
+            plant(tmp_path, f"{folder}/m{number}.py", "")
+
+    findings = sizes.check(tmp_path, exceptions={})
+
+    folder = "worker/src/tidework/over/"
+    assert findings == [Finding(folder, 1, f"{folder} holds 21 modules, the bound is 20")]
+
+
 def test_an_exception_excuses_and_one_without_need_is_an_offence(tmp_path: Path) -> None:
     plant(tmp_path, "worker/a.py", LONG_FUNCTION)
     needed, needless = {"worker/a.py::long": "a table"}, {"worker/b.py": "gone"}

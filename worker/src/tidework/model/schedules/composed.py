@@ -1,6 +1,6 @@
 """Schedules beside cron and intervals: one instant, several schedules as one, one without days.
 
-They keep the promises of Schedule (model/schedules/schedule.py); a fire that several parts name is one fire.
+They keep the promises of Schedule (schedule.py); a fire that several parts name is one fire.
 """
 
 from __future__ import annotations

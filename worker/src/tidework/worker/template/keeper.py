@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
+from typing import Protocol
 
 from tidework.backoff import Backoff
 from tidework.errors import AppImportError
 from tidework.model.task import TaskSpec
 from tidework.worker import process
 from tidework.worker.child_config import ChildConfig
-from tidework.worker.places.slots import SlotPool
 from tidework.worker.template.generation import Generation
 from tidework.worker.template.launch import TemplateProcess
 from tidework.worker.template.link import Hello
@@ -29,6 +29,28 @@ END_PATIENCE = 2.0
 """Seconds in which the template has to end by itself."""
 
 logger = logging.getLogger(__name__)
+
+
+class ChildPool(Protocol):
+    """Who orders children and is told what becomes of them."""
+
+    def open(self) -> None:
+        """The template is ready: children may be ordered."""
+
+    def renew(self) -> None:
+        """Another version of the application has taken over."""
+
+    def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
+        """The child of this order runs. The pidfd is the receiver's to close."""
+
+    def on_child_refused(self, key: int, reason: str) -> None:
+        """The system did not give us a process for this order."""
+
+    def on_child_ended(self, pid: int, code: int | None) -> None:
+        """A child has ended and was reaped; code as in process.reap_leader."""
+
+    def on_template_ended(self, keys: Collection[int]) -> None:
+        """A template has ended, and with it the children of these orders."""
 
 
 class TemplateKeeper:
@@ -48,7 +70,7 @@ class TemplateKeeper:
         self._current = Generation(config, self, first)
         self._next: Generation | None = None
         self._leaving: list[Generation] = []
-        self._pool: SlotPool | None = None
+        self._pool: ChildPool | None = None
         self._backoff = Backoff(timedelta(seconds=0.2), timedelta(seconds=30))
         self._imported: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reload_wanted = False
@@ -75,7 +97,7 @@ class TemplateKeeper:
         found = (generation.files.get(pid) for generation in self._all())
         return next((file for file in found if file is not None), None)
 
-    async def start(self, pool: SlotPool) -> None:
+    async def start(self, pool: ChildPool) -> None:
         """Start a template whose children serve ``pool``; returns when the application is
         imported. Raises AppImportError.
         """
