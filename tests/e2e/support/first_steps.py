@@ -1,4 +1,4 @@
-"""A section of README.md as commands, and an environment in which they can be run as they stand.
+"""First steps of docs/kubernetes.md as commands, and an environment to run them as they stand.
 
 Words of a user who has a fresh machine meet a cluster that is there already, images that may not
 be pulled, and a Docker that may need the host's network: programs in front of the PATH make up for
@@ -28,11 +28,11 @@ def commands_of(section: str, text: str) -> list[str]:
     Raises AssertionError if there is no such heading, or nothing to run below it.
     """
     headings = {found[1].strip(): found for found in HEADING.finditer(text)}
-    assert section in headings, f"README.md has no section {section!r}; it has {sorted(headings)}"
+    assert section in headings, f"the page has no section {section!r}; it has {sorted(headings)}"
     begin = headings[section].end()
     following = HEADING.search(text, begin)
     blocks = COMMANDS.findall(text, begin, following.start() if following else len(text))
-    assert blocks, f"README.md: section {section!r} has no fenced block of shell commands"
+    assert blocks, f"section {section!r} has no fenced block of shell commands"
     return list(blocks)
 
 
@@ -96,6 +96,6 @@ def _name_as_published(cluster: Cluster, public: PublicImages) -> None:
     load_images(cluster, [published.redis])
 
 
-def readme() -> str:
+def page() -> str:
     """Its text."""
-    return (ROOT / "README.md").read_text("utf-8")
+    return (ROOT / "docs/kubernetes.md").read_text("utf-8")

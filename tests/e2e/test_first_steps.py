@@ -1,4 +1,4 @@
-"""README's section "On a cluster", word for word, on a cluster that has nothing of Tidework."""
+"""First steps of docs/kubernetes.md, word for word, on a cluster without anything of Tidework."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.e2e.rig.cluster import Cluster
 from tests.e2e.rig.images import ROOT
 from tests.e2e.rig.machine import PublicImages
 from tests.e2e.rig.waiting import wait_until
+from tests.e2e.support.first_steps import as_on_a_fresh_machine, commands_of, page
 from tests.e2e.support.installation import NAMESPACE, Installation, remove_everything
-from tests.e2e.support.readme import as_on_a_fresh_machine, commands_of, readme
 
 pytestmark = pytest.mark.expected_seconds(150)
 
-SECTION = "On a cluster"
+SECTION = "First steps on kind"
 SHOP = "shop"
 
 
@@ -43,9 +43,7 @@ def test_the_section_works_as_it_is_written(
 ) -> None:
     output = tmp_path / "output"
     # a reader puts what the command before printed in the place of ID
-    commands = "\n".join(commands_of(SECTION, readme())).replace(
-        " ID ", f' "$(tail -n 1 {output})" '
-    )
+    commands = "\n".join(commands_of(SECTION, page())).replace(" ID ", f' "$(tail -n 1 {output})" ')
     script = f"set -euxo pipefail\nexec >{output}\n{commands}"
     bash = shutil.which("bash")
     assert bash is not None
@@ -62,6 +60,6 @@ def test_the_section_works_as_it_is_written(
         assert results == ["succeeded"], crontasks
         return True
 
-    wait_until(last_result, within=150, describe="the job of README's CronTask has succeeded")
+    wait_until(last_result, within=150, describe="the job of the page's CronTask has succeeded")
     queues = bare_cluster.kubectl("get", "taskqueues", "--namespace", SHOP)
     assert "emails" in queues
