@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.unit.sdk.long_jobs import Bench
-from tidework import SoftTimeout, long_jobs, once_per_key
+from tidework import Bury, Retry, SoftTimeout, long_jobs, once_per_key
 from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.model.current import CurrentJob, running_job
@@ -48,6 +49,24 @@ async def test_an_order_arrives_with_its_key_and_its_result_is_a_text(page: dict
     arguments = confirm.signature.to_arguments(job.params, job.unions)
     assert arguments == {"order": order, "due": "tomorrow"}
     assert confirm(**arguments) == f"{order.key} tomorrow 2"
+
+
+def test_sync_shop_is_retried_or_buried_as_the_shop_answers(page: dict[str, Any]) -> None:
+    answers = {
+        1: SimpleNamespace(status=200, orders=5),
+        2: SimpleNamespace(status=429, retry_after=30),
+        3: SimpleNamespace(status=404),
+    }
+    page["ask"] = answers.__getitem__
+    sync_shop = page["sync_shop"]
+
+    assert sync_shop(1) == 5
+    with pytest.raises(Retry, match="busy") as busy:
+        sync_shop(2)
+    assert busy.value.delay == timedelta(seconds=30)
+    with pytest.raises(Bury, match="shop 3 does not exist"):
+        sync_shop(3)
+    assert sync_shop.spec.retry.max_attempts == 8
 
 
 def test_index_returns_what_it_had_done(page: dict[str, Any]) -> None:
