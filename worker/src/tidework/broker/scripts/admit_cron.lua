@@ -4,8 +4,8 @@
 -- args: term uid fingerprint start reset
 -- uses: reads writes fence cron
 -- Returns {'ok', cron...} or {'stale', stored term}.
-local stored = fence(tonumber(A.term))
-if stored then return {'stale', stored} end
+local newer = fence(tonumber(A.term))
+if newer then return {'stale', newer} end
 local cron = read_cron(A.uid)
 if not cron then
   write_cron(A.uid, 'fingerprint', A.fingerprint, 'watermark', A.start)

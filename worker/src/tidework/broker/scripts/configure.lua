@@ -4,8 +4,8 @@
 -- args: term sequence durability
 -- uses: reads writes fence late
 -- Returns {'stale', stored term} or {'ok', 1}.
-local stored = fence(tonumber(A.term))
-if stored then return {'stale', stored} end
+local newer = fence(tonumber(A.term))
+if newer then return {'stale', newer} end
 if is_late('configure', A.term, A.sequence) then return {'ok', 1} end
 redis.call('HSET', K.meta, 'durability', A.durability)
 return {'ok', 1}

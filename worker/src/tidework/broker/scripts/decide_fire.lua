@@ -43,8 +43,8 @@ local function decide(uid, fingerprint, fire, verdict, policy, max_runs, ...)
   return verdict
 end
 
-local stored = fence(tonumber(A.term))
-if stored then return {'stale', stored} end
+local newer = fence(tonumber(A.term))
+if newer then return {'stale', newer} end
 local answers, ids = {}, {}
 for i = A.rest + 6, #ARGV, GROUP do ids[#ids + 1] = ARGV[i] end
 expect(ids)

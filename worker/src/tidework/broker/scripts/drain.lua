@@ -7,8 +7,8 @@
 -- args: term sequence count ttl_ms ...       candidates: incarnations
 -- uses: now reads writes record waiting fence late cordon
 -- Returns {'stale', stored term} or {'ok', {incarnation, leases...}}.
-local stored = fence(tonumber(A.term))
-if stored then return {'stale', stored} end
+local newer = fence(tonumber(A.term))
+if newer then return {'stale', newer} end
 if is_late('drain', A.term, A.sequence) then return {'ok', {}} end
 local found = {}
 for i = A.rest, #ARGV do

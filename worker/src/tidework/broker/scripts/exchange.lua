@@ -66,8 +66,8 @@ local function wanted()
   local want = tonumber(A.want)
   if A.most_held == '' then return want end
   flush()
-  local held = tonumber(redis.call('HGET', K.holders, A.incarnation)) or 0
-  return math.min(want, tonumber(A.most_held) - held)
+  local holds = tonumber(redis.call('HGET', K.holders, A.incarnation)) or 0
+  return math.min(want, tonumber(A.most_held) - holds)
 end
 
 -- Of one priority the most urgent is the oldest.

@@ -3,8 +3,8 @@
 -- args: term sequence ...       groups of: uid, document
 -- uses: reads writes fence late cron
 -- Returns {'stale', stored term} or {'ok', number forgotten}.
-local stored = fence(tonumber(A.term))
-if stored then return {'stale', stored} end
+local newer = fence(tonumber(A.term))
+if newer then return {'stale', newer} end
 if is_late('put_crontasks', A.term, A.sequence) then return {'ok', 0} end
 local keep = {}
 for i = A.rest, #ARGV, 2 do keep[ARGV[i]] = true end

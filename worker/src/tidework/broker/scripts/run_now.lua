@@ -6,8 +6,8 @@
 -- Returns {'stale', stored term} or {'ok', 1 if enqueued}.
 local last
 if A.term ~= '' then
-  local stored = fence(tonumber(A.term))
-  if stored then return {'stale', stored} end
+  local newer = fence(tonumber(A.term))
+  if newer then return {'stale', newer} end
   last = redis.call('HGET', K.crons, A.uid .. '/run_now')
   if last == A.nonce then
     count('known')

@@ -1,12 +1,12 @@
 -- keys: term
 -- A write of a leader carries its term: a lower one than stored is refused, a higher one stored.
 local function fence(term)
-  local stored = tonumber(redis.call('GET', K.term)) or 0
-  if term < stored then
+  local highest = tonumber(redis.call('GET', K.term)) or 0
+  if term < highest then
     count('stale_terms')
     flush()
-    return stored
+    return highest
   end
-  if term > stored then redis.call('SET', K.term, term) end
+  if term > highest then redis.call('SET', K.term, term) end
   return nil
 end

@@ -47,13 +47,13 @@ end
 -- Replace held the next run until the last old one ended.
 local function end_run(cron, id)
   redis.call('ZREM', K.runs, cron .. '|' .. id)
-  local held = redis.call('HGET', K.crons, cron .. '/held')
-  if not held then return end
-  if held == id then
+  local next_run = redis.call('HGET', K.crons, cron .. '/held')
+  if not next_run then return end
+  if next_run == id then
     redis.call('HDEL', K.crons, cron .. '/held')
   elseif #active_runs(cron) == 1 then
     redis.call('HDEL', K.crons, cron .. '/held')
-    let_go(held)
+    let_go(next_run)
   end
 end
 
