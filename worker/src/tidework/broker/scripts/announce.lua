@@ -8,9 +8,9 @@
 -- Returns {jobs that were looked at, those of them that wait no more}: with as many as `batch`, call
 -- again with what is left out in between as `from`.
 local from = tonumber(A.from)
-local known = {}
+local announced = {}
 for i = A.rest, #ARGV do
-  known[ARGV[i]] = true
+  announced[ARGV[i]] = true
   if from == 0 then place(K.tasks, now, ARGV[i]) end
 end
 
@@ -19,7 +19,7 @@ look_up(K.records, found)
 local taken = 0
 for _, id in ipairs(found) do
   local r = load(id)
-  if not r or r.state ~= WAITING or known[r.task] then
+  if not r or r.state ~= WAITING or announced[r.task] then
     take_out(K.unknown, id)
     take_out(K.unknown_until, id)
     taken = taken + 1
@@ -35,7 +35,7 @@ end
 if from == 0 then
   local forgotten = redis.call('ZRANGEBYSCORE', K.tasks, '-inf', now - tonumber(A.keep_ms), 'LIMIT', 0, 1000)
   for _, task in ipairs(forgotten) do
-    if not known[task] then take_out(K.tasks, task) end
+    if not announced[task] then take_out(K.tasks, task) end
   end
 end
 wake()

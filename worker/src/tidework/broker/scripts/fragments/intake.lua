@@ -21,9 +21,9 @@ local function accept(raw, id, is_named, body, priority, available, spec)
   if (is_named == '0' and is_known(id)) or not remove_document(raw, '') then return end
   local holder = insert(id, body, tonumber(priority), available, '', false, spec)
   if type(holder) == 'string' and string.sub(spec, 2, 2) == 'e' then
-    local text = 'its unique key is held by job ' .. holder
+    local message = 'its unique key is held by job ' .. holder
     local mode, _, _, key = read_unique(spec)
-    refuse(id, body, 0, mode .. key, '{"type":"UniqueConflictError","message":"' .. text
+    refuse(id, body, 0, mode .. key, '{"type":"UniqueConflictError","message":"' .. message
       .. '","cause":"unique"}', 'UniqueConflictError')
   end
 end

@@ -14,8 +14,8 @@ local function reap(limit, poison_cap)
       S.finish(id, r, CANCELLED, '')
       given_back = given_back + 1
     else
-      local text = 'worker ' .. worker .. ' was lost while it held the job'
-      local detail = '{"type":"LeaseExpired","message":' .. cjson.encode(text) .. ',"cause":"lost"}'
+      local message = 'worker ' .. worker .. ' was lost while it held the job'
+      local detail = '{"type":"LeaseExpired","message":' .. cjson.encode(message) .. ',"cause":"lost"}'
       -- Since its last renewal a lease has passed.
       if S.lose(id, r, detail, poison_cap, 'LeaseExpired', tonumber(A.lease_ms)) then
         buried = buried + 1
