@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.contract.conftest import LEASE, Kit
-from tidework.broker.broker import AcceptedDocument, ReplayAnswer
+from tidework.broker.answers import ReplayAnswer
+from tidework.broker.documents import AcceptedDocument
 from tidework.broker.redis import redis_broker as redis
 from tidework.model.backlog import JobFilter, JobRecord, Presence
 from tidework.model.job import Enqueued, Job, JobState, decode_job

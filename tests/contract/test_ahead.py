@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.conftest import LEASE, Kit
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER
 from tidework.errors import StaleRequestError
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest, Settlement

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.contract.conftest import LEASE, Kit
-from tidework.broker.broker import PurgeAnswer, RejectedDocument, ReplayAnswer
+from tidework.broker.answers import PurgeAnswer, ReplayAnswer
 from tidework.broker.bulk import purge_all, replay_all
+from tidework.broker.documents import RejectedDocument
 from tidework.errors import ConfigurationError
 from tidework.model.backlog import EVERY_JOB, JobFilter
 from tidework.model.job import Job, JobState

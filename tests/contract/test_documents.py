@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.contract.conftest import Kit
-from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
+from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
 from tidework.model.job import JobState, decode_job
 from tidework.model.outcome import JobError
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.conftest import Kit
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER
 from tidework.errors import StaleTermError
 from tidework.model.job import Job
 from tidework.model.lease import CordonedWorker, Settlement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.contract.conftest import Kit
-from tidework.broker.broker import OnceAnswer
+from tidework.broker.answers import OnceAnswer
 from tidework.model.job import Job
 from tidework.model.lease import Lease, QueueLimits, Settlement
 from tidework.model.outcome import JobError, Outcome

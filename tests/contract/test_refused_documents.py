@@ -7,8 +7,15 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.conftest import Kit
-from tidework.broker.broker import AcceptedDocument, RejectedDocument, ReplayAnswer
-from tidework.broker.documents import MAX_DOCUMENT_BYTES, MOST_BYTES, Beginning, length_of
+from tidework.broker.answers import ReplayAnswer
+from tidework.broker.documents import (
+    MAX_DOCUMENT_BYTES,
+    MOST_BYTES,
+    AcceptedDocument,
+    Beginning,
+    RejectedDocument,
+    length_of,
+)
 from tidework.intake import read_document
 from tidework.model.backlog import JobRecord
 from tidework.model.job import Job, JobState

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from tests.contract.conftest import LEASE, Kit
-from tidework.broker.broker import AcceptedDocument, ReplayAnswer
+from tidework.broker.answers import ReplayAnswer
+from tidework.broker.documents import AcceptedDocument
 from tidework.errors import UniqueConflictError
 from tidework.model.job import Enqueued, Job, JobState
 from tidework.model.lease import ClaimedJob, Settlement

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.contract.conftest import Kit
-from tidework.broker.broker import MARKER, CordonAnswer, UncordonAnswer
+from tidework.broker.answers import CordonAnswer, UncordonAnswer
+from tidework.broker.documents import MARKER
 from tidework.model.backlog import STALE_AFTER, Cordon, Presence, StacksAnswer
 from tidework.model.job import Job
 from tidework.model.lease import CordonedWorker

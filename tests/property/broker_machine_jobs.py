@@ -20,7 +20,7 @@ from tests.property.broker_machine_draws import (
     JobPlan,
 )
 from tests.property.broker_machine_workers import WorkerActs
-from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
+from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import EnvelopeError
 from tidework.model.documents.readable_id import readable_id
 from tidework.model.job import Job, decode_document

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.stored_queue import ENDED, StoredQueue
-from tidework.broker.broker import ReplayAnswer
+from tidework.broker.answers import ReplayAnswer
 from tidework.model.lease import ExchangeReply, ExchangeRequest
 from tidework.testing.memory.state import QueueState
 

@@ -20,7 +20,7 @@ from tests.property.broker_machine_draws import (
     WORKERS,
 )
 from tests.property.broker_machine_twins import START, Sent
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, Settlement
 from tidework.model.outcome import JobError, Outcome

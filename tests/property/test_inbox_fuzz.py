@@ -25,8 +25,8 @@ from tests.support.inbox_documents import (
 from tests.support.servers import ValkeyServer
 from tests.unit.worker.children import PoolBench
 from tidework.app import Tidework
-from tidework.broker.broker import AcceptedDocument, Broker
-from tidework.broker.documents import hand_out
+from tidework.broker.broker import Broker
+from tidework.broker.documents import AcceptedDocument, hand_out
 from tidework.broker.redis.redis_broker import connect
 from tidework.clock import ManualClock
 from tidework.intake import read_document

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tidework.broker.broker import CordonAnswer, UncordonAnswer
+from tidework.broker.answers import CordonAnswer, UncordonAnswer
 from tidework.clock import ManualClock
 from tidework.errors import NoAnswerError, WorkerNotFoundError
 from tidework.model.backlog import Presence, StacksAnswer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.wire_calls import FILE, SCRIPTS, write_all
-from tidework.broker.broker import AcceptedDocument
+from tidework.broker.documents import AcceptedDocument
 from tidework.broker.keys import QUEUE_PARTS, REGISTRY, queue_key
 from tidework.broker.redis.calls import unique_spec
 from tidework.errors import ConfigurationError, EnvelopeError

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tidework.broker.broker import AcceptedDocument, RejectedDocument
 from tidework.broker.connection.transport import Call
-from tidework.broker.documents import Beginning
+from tidework.broker.documents import AcceptedDocument, Beginning, RejectedDocument
 from tidework.broker.redis import leading as redis_leading
 from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.broker.scripts import Value, load_script

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tidework.broker.broker import Broker
 from tidework.broker.connection.transport import AsyncTransport, Call, Transport
@@ -20,7 +20,7 @@ from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.broker.scripts import Value
 from tidework.errors import BrokerRefusedError, BrokerUnavailableError, ConfigurationError
 from tidework.model.durability import Durability
-from tidework.model.identity import QueueName, is_dns_label
+from tidework.model.identity import is_dns_label
 from tidework.model.lease import LimitsOf
 from tidework.model.redis_url import add_login
 
@@ -189,34 +189,3 @@ class RereadTransport:
         self._url, self._transport = url, self._open_url(url)
         await failed.close()
         return True
-
-
-class QueueBroker:
-    """Passes each call on to the broker of the queue that it is about, its first argument.
-
-    connection_of: the name of a queue's connection
-
-    A connection that is not configured is trouble of its queues alone: BrokerRefusedError.
-    """
-
-    def __init__(self, connections: Connections, connection_of: Callable[[QueueName], str]) -> None:
-        self._connections = connections
-        self._connection_of = connection_of
-
-    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
-        if not hasattr(Broker, method) or method in ("queues", "close"):
-            raise AttributeError(method)
-
-        async def call(queue: QueueName, *args: Any, **kwargs: Any) -> Any:
-            try:
-                broker = self._connections.broker(self._connection_of(queue))
-            except ConfigurationError as error:
-                raise BrokerRefusedError(str(error)) from error
-            return await getattr(broker, method)(queue, *args, **kwargs)
-
-        return call
-
-
-def broker_of_queues(connections: Connections, connection_of: Callable[[QueueName], str]) -> Broker:
-    """One Broker over all connections; without ``queues`` and ``close``."""
-    return cast("Broker", QueueBroker(connections, connection_of))

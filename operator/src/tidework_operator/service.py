@@ -25,7 +25,7 @@ from tidework.scheduler.scheduler import Scheduler
 from tidework.scheduler.service import Ticker
 from tidework_operator.autoscaling.loop import Autoscaler
 from tidework_operator.cluster import Cluster, ClusterError
-from tidework_operator.connections import Connections, broker_of_queues
+from tidework_operator.connections import Connections
 from tidework_operator.crontasks.reconcile import CronTaskReconciler
 from tidework_operator.events import Events
 from tidework_operator.handlers import Access, Watch
@@ -34,6 +34,7 @@ from tidework_operator.leadership import TROUBLE, ClusterLeadership, Election, W
 from tidework_operator.numbers import Parts, read_numbers
 from tidework_operator.observations import Observations
 from tidework_operator.probes import OperatorHealth
+from tidework_operator.queue_broker import QueueBroker
 from tidework_operator.queues import KnownQueues
 from tidework_operator.settings import OperatorSettings
 from tidework_operator.snapshot import Snapshot
@@ -78,7 +79,7 @@ class OperatorService:
         self._clock = clock
         self._stopping = asyncio.Event()
         self._events = Events(cluster, clock, instance=settings.identity)
-        self._broker = broker_of_queues(self.connections, self.queues.connection)
+        self._broker = QueueBroker(self.connections, self.queues.connection)
         self.election = self._make_election()
         self.leadership = ClusterLeadership(
             self.election,

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection
 from datetime import timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Schedules
 from tidework.clock import Clock
 from tidework.errors import BrokerError, ConfigurationError, ScheduleError
 from tidework.logs import queue_fields
@@ -107,7 +107,7 @@ class Snapshot:
             "the API server is away: %d CronTasks fire as they were mirrored into Redis", len(specs)
         )
 
-    async def _read(self, broker: Broker, queue: QueueName) -> list[CronSpec]:
+    async def _read(self, broker: Schedules, queue: QueueName) -> list[CronSpec]:
         """The CronTasks of a queue; none if one of them cannot be read."""
         now = self._clock.now()
         specs = []

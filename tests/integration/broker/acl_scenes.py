@@ -11,13 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 
-from tidework.broker.broker import (
-    AcceptedDocument,
-    CordonAnswer,
-    OnceAnswer,
-    RejectedDocument,
-    UncordonAnswer,
-)
+from tidework.broker.answers import CordonAnswer, OnceAnswer, UncordonAnswer
+from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.broker.keys import REGISTRY
 from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.intake import read_document

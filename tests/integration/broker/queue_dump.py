@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER
 from tidework.broker.keys import REGISTRY
 from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.identity import QueueName

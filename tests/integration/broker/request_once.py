@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.integration.broker.request_steps import claim_all, whole
 from tests.integration.broker.rig import MINUTE, Rig, Row
-from tidework.broker.broker import OnceAnswer
+from tidework.broker.answers import OnceAnswer
 from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.lease import Lease
 

@@ -11,7 +11,7 @@ import redis
 
 from tests.integration.broker.queue_dump import Dump, dump_queue, scored
 from tests.support.proxy import Proxy
-from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
+from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
 from tidework.broker.keys import REGISTRY
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.intake import read_document

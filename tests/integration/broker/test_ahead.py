@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.proxy import Fate, Proxy
 from tests.support.servers import ValkeyServer
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName

@@ -13,7 +13,8 @@ import pytest
 
 from tests.property.broker_machine_clock import ClockedBroker
 from tests.support.fixtures import redis_url, valkey
-from tidework.broker.broker import Broker, CordonAnswer, OnceAnswer
+from tidework.broker.answers import CordonAnswer, OnceAnswer
+from tidework.broker.broker import Broker
 from tidework.broker.connection.transport import AsyncTransport
 from tidework.broker.keys import queue_key
 from tidework.broker.redis.redis_broker import connect

@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.forgetful import Forgetful
 from tests.support.servers import ValkeyServer, redis_binary
-from tidework.broker.broker import AcceptedDocument, RejectedDocument
 from tidework.broker.connection.transport import AsyncTransport, BlockingTransport, Transport, drive
+from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.errors import BrokerFullError
 from tidework.intake import read_document

@@ -16,7 +16,7 @@ import redis
 from tests.support.command_line import CommandLine
 from tests.support.fixtures import namespace, redis_url, valkey
 from tidework import Client, JobState, Settings
-from tidework.broker.broker import RejectedDocument
+from tidework.broker.documents import RejectedDocument
 from tidework.broker.redis.redis_broker import connect
 from tidework.intake import read_document
 from tidework.model.identity import QueueName

@@ -14,8 +14,9 @@ from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
 from tidework.clock import ManualClock
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
-from tidework_operator.connections import DEFAULT, Connections, broker_of_queues
+from tidework_operator.connections import DEFAULT, Connections
 from tidework_operator.leadership import ClusterLeadership, Election
+from tidework_operator.queue_broker import QueueBroker
 
 QUEUE = QueueName("shop", "emails")
 
@@ -33,9 +34,7 @@ async def terms(redis: Troubled, tmp_path: Path) -> AsyncIterator[ClusterLeaders
     await election.tick()
     assert election.leading
     connections = Connections(tmp_path, redis.url, lambda _: QueueLimits())
-    yield ClusterLeadership(
-        election, broker_of_queues(connections, lambda _: DEFAULT), lambda: {QUEUE}
-    )
+    yield ClusterLeadership(election, QueueBroker(connections, lambda _: DEFAULT), lambda: {QUEUE})
     await connections.close()
 
 

@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from tidework.broker.broker import Broker, UpkeepReply
+from tidework.broker.answers import UpkeepReply
+from tidework.broker.broker import Broker
 from tidework.clock import ManualClock
 from tidework.errors import BrokerUnavailableError
 from tidework.maintenance.upkeep import Upkeep, UpkeepCounters

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tidework.broker.broker import AcceptedDocument, RejectedDocument
+from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.errors import EnvelopeError
 from tidework.intake import read_document
 from tidework.model.job import decode_document, decode_job, decode_stored_job

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.servers import free_port
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Broker, Leader
 from tidework.broker.connection.transport import Call
 from tidework.broker.scripts import Value, load_script
 from tidework.errors import (
@@ -27,9 +27,9 @@ from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.connections import (
     Connections,
     RereadTransport,
-    broker_of_queues,
     read_url,
 )
+from tidework_operator.queue_broker import QueueBroker
 
 EMAILS, REPORTS = QueueName("shop", "emails"), QueueName("shop", "reports")
 CALL = Call(load_script("take_term"), (), ())
@@ -311,16 +311,17 @@ class TwoServers(Connections):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "", limits)
-        self.memories = {"default": MemoryBroker(), "cache": MemoryBroker()}
+        self.memories: dict[str, Any] = {"default": MemoryBroker(), "cache": MemoryBroker()}
 
     def broker(self, name: str) -> Broker:
-        return self.memories.get(name) or super().broker(name)
+        found: Broker = self.memories.get(name) or super().broker(name)
+        return found
 
 
 async def test_each_queue_is_served_by_its_own_server(tmp_path: Path) -> None:
     servers = TwoServers(tmp_path)
     names = {EMAILS: "default", REPORTS: "cache"}
-    broker = broker_of_queues(servers, names.__getitem__)
+    broker = QueueBroker(servers, names.__getitem__)
 
     await broker.open_queue(EMAILS)
     await broker.open_queue(REPORTS)
@@ -335,7 +336,7 @@ async def test_each_queue_is_served_by_its_own_server(tmp_path: Path) -> None:
 
 async def test_a_missing_connection_is_trouble_of_its_queues_alone(tmp_path: Path) -> None:
     names = {EMAILS: "default", REPORTS: "slow"}
-    broker = broker_of_queues(TwoServers(tmp_path), names.__getitem__)
+    broker = QueueBroker(TwoServers(tmp_path), names.__getitem__)
 
     with pytest.raises(BrokerRefusedError, match="no Redis connection 'slow'") as refused:
         await broker.take_term(REPORTS)
@@ -344,19 +345,50 @@ async def test_a_missing_connection_is_trouble_of_its_queues_alone(tmp_path: Pat
     assert await broker.take_term(EMAILS) == 1
 
 
-@pytest.mark.parametrize("name", ["queues", "close", "transport", "__wrapped__"])
-async def test_what_is_of_no_queue_is_not_there(tmp_path: Path, name: str) -> None:
-    assert not hasattr(broker_of_queues(TwoServers(tmp_path), str), name)
+class Recorder:
+    """A broker that writes down how it is called."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[object, ...], dict[str, object]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[str]]:
+        async def call(*args: object, **kwargs: object) -> str:
+            self.calls.append((name, args, kwargs))
+            return f"answer to {name}"
+
+        return call
 
 
-def test_every_other_method_of_a_broker_begins_with_the_queue() -> None:
-    methods: dict[str, Callable[..., object]] = {
-        name: method
-        for name, method in inspect.getmembers(Broker, inspect.isfunction)
-        if not name.startswith("_") and name not in ("queues", "close")
-    }
+OPERATIONS = {
+    name: inspect.signature(method)
+    for name, method in inspect.getmembers(QueueBroker, inspect.isfunction)
+    if not name.startswith("_") and name != "close"
+}
 
-    firsts = {name: list(inspect.signature(found).parameters)[1] for name, found in methods.items()}
 
-    assert len(firsts) > 15
-    assert set(firsts.values()) == {"queue"}
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_every_operation_reaches_the_broker_of_its_queue_as_it_was_called(
+    tmp_path: Path, name: str
+) -> None:
+    servers, recorder = TwoServers(tmp_path), Recorder()
+    servers.memories["cache"] = recorder
+    broker = QueueBroker(servers, {REPORTS: "cache"}.__getitem__)
+    args: list[object] = [REPORTS]
+    kwargs: dict[str, object] = {}
+    for parameter in list(OPERATIONS[name].parameters.values())[2:]:
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = object()
+        else:
+            args.append(object())
+
+    answer = await getattr(broker, name)(*args, **kwargs)
+
+    assert recorder.calls == [(name, tuple(args), kwargs)]
+    assert answer in (f"answer to {name}", None)
+
+
+def test_it_has_every_operation_of_its_roles() -> None:
+    roles = {name for name, _ in inspect.getmembers(Leader, inspect.isfunction)}
+
+    assert {name for name in roles if not name.startswith("_")} <= {*OPERATIONS, "close"}
+    assert all(name in vars(QueueBroker) for name in OPERATIONS)

@@ -12,7 +12,7 @@ import pytest
 
 from tidework import once
 from tidework.app import Tidework
-from tidework.broker.broker import OnceAnswer
+from tidework.broker.answers import OnceAnswer
 from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.clock import ManualClock

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.worker.consumers import QUEUE, Bench, until
 from tests.unit.worker.jobs import Source
 from tidework.backoff import Backoff
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER
 from tidework.errors import BrokerFullError, StaleRequestError
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.worker.consumers import QUEUE, Bench, sequences, until
-from tidework.broker.broker import MARKER
+from tidework.broker.documents import MARKER
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeRequest
 from tidework.model.outcome import JobError, Outcome, OutcomeKind

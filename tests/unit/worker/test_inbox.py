@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.worker.consumers import QUEUE, Bench, until
-from tidework.broker.broker import MARKER, AcceptedDocument, RejectedDocument
+from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import BrokerFullError
 from tidework.intake import BATCH, read_document
 from tidework.model.job import JobState

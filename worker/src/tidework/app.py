@@ -22,7 +22,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
-from tidework.broker.broker import Producer
+from tidework.broker.broker import Broker
 from tidework.client import Client
 from tidework.errors import ConfigurationError, EnvelopeError
 from tidework.job_handle import JobHandle
@@ -73,7 +73,7 @@ class Tidework:
         *,
         queue: str = "default",
         settings: Settings | None = None,
-        broker: Producer | None = None,
+        broker: Broker | None = None,
     ) -> None:
         self.name = name
         self.queue = queue

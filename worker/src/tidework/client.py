@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tidework.broker.broker import Producer, PurgeAnswer, ReplayAnswer
+from tidework.broker.answers import PurgeAnswer, ReplayAnswer
+from tidework.broker.broker import Broker
 from tidework.broker.bulk import purge_all, replay_all
 from tidework.broker.connection.transport import drive
 from tidework.broker.redis.per_loop import Brokers
@@ -56,7 +57,7 @@ class Client:
     broker:   for tests; used by the async methods and the sync ones alike
     """
 
-    def __init__(self, settings: Settings | None = None, *, broker: Producer | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, *, broker: Broker | None = None) -> None:
         self._settings = settings
         self._given = broker
         self._brokers = Brokers(lambda: self.settings.redis_url)
@@ -78,17 +79,17 @@ class Client:
                 self._queues[name] = found
         return found
 
-    def _broker(self) -> Producer:
+    def _broker(self) -> Broker:
         return self._given or self._brokers.of_loop()
 
-    def _blocking_broker(self) -> Producer:
+    def _blocking_broker(self) -> Broker:
         return self._given or self._brokers.blocking()
 
-    def broker(self) -> Producer:
+    def broker(self) -> Broker:
         """What serves the running event loop."""
         return self._broker()
 
-    def blocking_broker(self) -> Producer:
+    def blocking_broker(self) -> Broker:
         """What serves programs without one: run its coroutines with ``transport.drive``."""
         return self._blocking_broker()
 
@@ -296,7 +297,7 @@ async def _sleep_blocking(seconds: float) -> None:
     time.sleep(seconds)  # noqa: ASYNC251 - driven without an event loop
 
 
-async def _get(broker: Producer, queue: QueueName, job_id: str) -> JobRecord:
+async def _get(broker: Broker, queue: QueueName, job_id: str) -> JobRecord:
     found = await broker.get_job(queue, job_id)
     if found is None:
         raise await _missing(broker, queue, job_id)
@@ -304,7 +305,7 @@ async def _get(broker: Producer, queue: QueueName, job_id: str) -> JobRecord:
 
 
 async def _missing(
-    broker: Producer, queue: QueueName, job_id: str, *, is_known: bool = False
+    broker: Broker, queue: QueueName, job_id: str, *, is_known: bool = False
 ) -> JobNotFoundError:
     """Why there is no such job. ``is_known``: it was enqueued for certain."""
     ended_at = await broker.forgotten_at(queue, job_id)
@@ -316,7 +317,7 @@ async def _missing(
 class _Wait(NamedTuple):
     """A wait for the end of one job."""
 
-    broker: Producer
+    broker: Broker
     queue: QueueName
     job_id: str
     sleep: _Sleep
@@ -355,7 +356,7 @@ class _Wait(NamedTuple):
         raise await _missing(self.broker, self.queue, self.job_id, is_known=is_known)
 
 
-async def _cancel(broker: Producer, queue: QueueName, job_id: str) -> str:
+async def _cancel(broker: Broker, queue: QueueName, job_id: str) -> str:
     answer = await broker.cancel(queue, job_id)
     if answer == "unknown":
         raise await _missing(broker, queue, job_id)

@@ -12,8 +12,16 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tidework.broker.broker import MARKER, AcceptedDocument, Broker, RejectedDocument
-from tidework.broker.documents import MAX_DOCUMENT_BYTES, MOST_BYTES, Beginning, length_of
+from tidework.broker.broker import Documents
+from tidework.broker.documents import (
+    MARKER,
+    MAX_DOCUMENT_BYTES,
+    MOST_BYTES,
+    AcceptedDocument,
+    Beginning,
+    RejectedDocument,
+    length_of,
+)
 from tidework.clock import Clock
 from tidework.errors import BrokerFullError, EnvelopeError
 from tidework.logs import UNKNOWN_TASK, queue_fields
@@ -45,7 +53,7 @@ class Intake:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Documents,
         queue: QueueName,
         clock: Clock,
         note_rejected: Callable[[], None] = lambda: None,

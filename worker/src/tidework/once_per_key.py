@@ -18,7 +18,8 @@ import time
 from datetime import timedelta
 from types import TracebackType
 
-from tidework.broker.broker import OnceAnswer, Producer
+from tidework.broker.answers import OnceAnswer
+from tidework.broker.broker import Producer
 from tidework.broker.connection.transport import drive
 from tidework.client import Client
 from tidework.errors import (

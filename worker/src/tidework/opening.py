@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterable
 
 from tidework.backoff import Backoff
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Store
 from tidework.errors import BrokerFullError, BrokerUnavailableError
 from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
@@ -22,7 +22,7 @@ PASSING = (BrokerUnavailableError, BrokerFullError)
 logger = logging.getLogger(__name__)
 
 
-async def open_queues(broker: Broker, queues: Iterable[QueueName]) -> None:
+async def open_queues(broker: Store, queues: Iterable[QueueName]) -> None:
     """Open each of them, one after the other; wait with growing pauses where that has to wait.
 
     Each failure is told when it happens, and the end of the wait too. Raises BrokerRefusedError,
@@ -33,7 +33,7 @@ async def open_queues(broker: Broker, queues: Iterable[QueueName]) -> None:
 
 
 async def open_queues_until(
-    stop: asyncio.Event, broker: Broker, queues: Iterable[QueueName]
+    stop: asyncio.Event, broker: Store, queues: Iterable[QueueName]
 ) -> bool:
     """As ``open_queues``, unless ``stop`` is set first: False then."""
     opening = asyncio.create_task(open_queues(broker, queues))
@@ -51,7 +51,7 @@ async def open_queues_until(
     return not stop.is_set()
 
 
-async def _open(broker: Broker, queue: QueueName) -> None:
+async def _open(broker: Store, queue: QueueName) -> None:
     backoff = Backoff()
     while True:
         try:

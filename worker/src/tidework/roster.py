@@ -12,7 +12,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from tidework.broker.broker import CordonAnswer, Producer, UncordonAnswer
+from tidework.broker.answers import CordonAnswer, UncordonAnswer
+from tidework.broker.broker import Broker
 from tidework.errors import NoAnswerError, WorkerNotFoundError
 from tidework.model.backlog import Cordon, Presence, StacksAnswer
 from tidework.model.identity import QueueName
@@ -102,7 +103,7 @@ def _by_whom(cordon: Cordon) -> str:
 class Roster:
     """Workers of ``queues``."""
 
-    def __init__(self, broker: Producer, queues: Sequence[QueueName]) -> None:
+    def __init__(self, broker: Broker, queues: Sequence[QueueName]) -> None:
         self._broker = broker
         self._queues = queues
 

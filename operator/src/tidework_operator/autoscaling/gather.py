@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Leader
 from tidework.errors import BrokerError, BrokerUnavailableError, ConfigurationError
 from tidework.model.backlog import Presence, QueueLoad, QueueStats
 from tidework.model.identity import QueueName
@@ -70,7 +70,7 @@ async def look_at_cluster(cluster: Cluster, namespaces: Collection[str]) -> Clus
     return sight
 
 
-async def look_at_redis(broker: Broker, queue: QueueName) -> RedisSight:
+async def look_at_redis(broker: Leader, queue: QueueName) -> RedisSight:
     """One queue. Never raises: trouble is part of the answer."""
     try:
         async with asyncio.timeout(ANSWER_WITHIN_S):

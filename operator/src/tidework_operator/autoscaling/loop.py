@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection
 from datetime import timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Leader
 from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleTermError
 from tidework.logs import queue_fields
@@ -64,7 +64,7 @@ class Autoscaler:
         self,
         cluster: Cluster,
         inventory: Inventory,
-        broker: Broker,
+        broker: Leader,
         terms: Terms,
         observations: Observations,
         events: Events,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Leader
 from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleTermError
 from tidework.logs import queue_fields
@@ -51,7 +51,7 @@ class QueueRound:
     def __init__(
         self,
         cluster: Cluster,
-        broker: Broker,
+        broker: Leader,
         observations: Observations,
         events: Events,
         clock: Clock,

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Collection
 from datetime import timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Leadership
 from tidework.errors import BrokerError
 from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
@@ -40,7 +40,7 @@ class ClusterLeadership:
     def __init__(
         self,
         election: Election,
-        broker: Broker,
+        broker: Leadership,
         queues: Callable[[], Collection[QueueName]],
         *,
         on_change: Callable[[], None] = lambda: None,

@@ -1,7 +1,7 @@
-"""The Broker: everything that Tidework asks of its store.
+"""The Broker: everything that Tidework asks of its store, by role.
 
 Each method is one atomic step (one Lua script on Redis) unless it says otherwise. Two
-implementations pass the same contract suite: redis.py and memory.py.
+implementations pass the same contract suite: broker/redis and testing/memory.
 Every method raises BrokerUnavailableError when the store cannot be reached and
 BrokerRefusedError when it cannot serve; what else it raises is said at the method.
 """
@@ -9,12 +9,19 @@ BrokerRefusedError when it cannot serve; what else it raises is said at the meth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, Protocol
 
-from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
+from tidework.broker.answers import (
+    CancelAnswer,
+    CordonAnswer,
+    OnceAnswer,
+    PurgeAnswer,
+    ReplayAnswer,
+    UncordonAnswer,
+    UpkeepReply,
+)
+from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.model.backlog import (
     EVERY_JOB,
     ErrorGroup,
@@ -39,93 +46,28 @@ from tidework.model.lease import (
 )
 from tidework.model.progress import Key, ProgressNote
 
-__all__ = ["MARKER", "AcceptedDocument", "Broker", "Producer", "RejectedDocument"]
-"""The documents of an inbox are described in documents.py; who uses a broker finds them here."""
-
 KEEP_TASKS = timedelta(days=1)
 """A task that was not announced for so long is forgotten when another worker announces its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepReply:
-    """Numbers of jobs that one round of upkeep moved; ``next_due`` as in ExchangeReply.
-
-    documents:    in the inbox and in intake, not validated yet
-    dead:         dead letters now, and dead_limit: how many the queue keeps
-    dead_dropped: how many it ever dropped for their number, before their time was over
-    """
-
-    promoted: int
-    reaped: int
-    buried: int
-    pruned: int
-    next_due: timedelta | None
-    dead: int = 0
-    dead_limit: int = 0
-    dead_dropped: int = 0
-    documents: int = 0
-
-
-class CancelAnswer(StrEnum):
-    """REQUESTED: it runs, and its worker will stop it."""
-
-    CANCELLED = "cancelled"
-    REQUESTED = "requested"
-    FINISHED = "finished"
-    UNKNOWN = "unknown"
-
-
-class ReplayAnswer(StrEnum):
-    """UNIQUE: another job holds its unique key by now. CUT: of a document that was too large only
-    the beginning was kept. Both stay dead."""
-
-    REPLAYED = "replayed"
-    UNKNOWN = "unknown"
-    NOT_DEAD = "not_dead"
-    UNIQUE = "unique"
-    CUT = "cut"
-
-
-class PurgeAnswer(StrEnum):
-    """UNFINISHED: cancel it first."""
-
-    PURGED = "purged"
-    UNKNOWN = "unknown"
-    UNFINISHED = "unfinished"
-
-
-@dataclass(frozen=True, slots=True)
-class CordonAnswer:
-    """A worker was cordoned by a person: the ``leases`` that it still holds; ``before``: and so it
-    was already."""
-
-    leases: int
-    before: bool
-
-
-@dataclass(frozen=True, slots=True)
-class UncordonAnswer:
-    """``undone``: a person had cordoned it. ``still``: the autoscaler does, for now."""
-
-    undone: bool
-    still: bool
-
-
-class OnceAnswer(StrEnum):
-    """Whether a job is the one to do a block. PENDING: another job is at it, under a lease that
-    stands; LOST: the caller's own lease does not."""
-
-    FIRST = "first"
-    DONE = "done"
-    PENDING = "pending"
-    LOST = "lost"
-
-
-class Producer(Protocol):
-    """What a program needs that puts jobs in and looks at them; sync and async alike."""
+class Store(Protocol):
+    """What every role needs: an open queue, and a look at it."""
 
     async def open_queue(self, queue: QueueName) -> None:
         """Make the queue known and check its layout. Raises LayoutError."""
+
+    async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
+        """One job, or None."""
+
+    async def stats(self, queue: QueueName) -> QueueStats:
+        """Lengths and counters."""
+
+    async def close(self) -> None:
+        """Give back connections. The broker can be used again afterwards."""
+
+
+class Producer(Store, Protocol):
+    """What programs and jobs call: put jobs in, look at them, act on them; sync and async alike."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
         """Insert jobs; one whose id is known or whose unique key is held is left alone.
@@ -136,9 +78,6 @@ class Producer(Protocol):
 
     async def cancel(self, queue: QueueName, job_id: str) -> CancelAnswer:
         """Cancel a waiting job, or request it of a running one."""
-
-    async def get_job(self, queue: QueueName, job_id: str) -> JobRecord | None:
-        """One job, or None."""
 
     async def forgotten_at(self, queue: QueueName, job_id: str) -> datetime | None:
         """When a job ended that is deleted, if that was less than ten minutes before; else None."""
@@ -190,60 +129,15 @@ class Producer(Protocol):
     async def resume(self, queue: QueueName) -> bool:
         """End a pause; False if there was none."""
 
-    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
-        """Workers that did not leave, by incarnation; stale ones for some minutes."""
-
-    async def cordon(self, queue: QueueName, incarnation: str) -> CordonAnswer | None:
-        """Keep a worker from claiming until ``uncordon``, or it ends: what it holds it finishes.
-
-        None if it is not known (any more). The autoscaler does not undo it.
-        """
-
-    async def uncordon(self, queue: QueueName, incarnation: str) -> UncordonAnswer:
-        """Undo a person's cordon."""
-
-    async def ask_stacks(self, queue: QueueName, incarnation: str) -> int | None:
-        """Ask a worker for its stacks; the number of the request, None if it is not known.
-
-        It answers by one of its next beats. A request that waits already serves everybody.
-        """
-
-    async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
-        """The last answer of a worker; it is kept for a minute."""
-
     async def tasks(self, queue: QueueName) -> tuple[str, ...]:
         """Tasks that workers of the queue have announced, sorted; kept for KEEP_TASKS at least."""
-
-    async def stats(self, queue: QueueName) -> QueueStats:
-        """Lengths and counters."""
 
     async def queues(self) -> tuple[QueueName, ...]:
         """Every queue ever opened, of every namespace, sorted. Not atomic with anything."""
 
-    async def close(self) -> None:
-        """Give back connections. The broker can be used again afterwards."""
 
-
-class Broker(Producer, Protocol):
-    """What workers, the scheduler and the autoscaler need on top."""
-
-    async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
-        """Block until the inbox has a document; move it to intake and return it.
-
-        MARKER means: there is work, exchange now. Of a large one comes its Beginning. On a
-        connection of its own: one caller per queue and broker at a time. None when the time is up.
-        """
-
-    async def wait_then_exchange(
-        self, queue: QueueName, timeout: timedelta, request: ExchangeRequest
-    ) -> tuple[bytes | None, ExchangeReply | None]:
-        """As ``wait_for_document``, with an exchange of the kind that has ``most_held`` behind it.
-
-        Both are sent at once; the server makes the exchange when the wait is over, also for want
-        of a document. So work starts a round trip earlier. No reply to it (or a BrokerError) says
-        nothing: it may have been made, or be made yet, and is to be sent by ``exchange`` until it
-        is answered.
-        """
+class Documents(Store, Protocol):
+    """The inbox: its documents become jobs, by workers or, where there are none, by the leader."""
 
     async def intake(
         self,
@@ -266,6 +160,28 @@ class Broker(Producer, Protocol):
     async def stranded(self, queue: QueueName, limit: int, skip: int = 0) -> tuple[bytes, ...]:
         """Documents that lie in intake, oldest first, behind the first ``skip`` of them: being
         validated, or left by a dead worker. In number and bytes bounded as those of ``intake``."""
+
+
+class Claims(Documents, Protocol):
+    """What a worker calls: claim, renew and settle jobs, say what it knows and that it lives."""
+
+    async def wait_for_document(self, queue: QueueName, timeout: timedelta) -> bytes | None:
+        """Block until the inbox has a document; move it to intake and return it.
+
+        MARKER means: there is work, exchange now. Of a large one comes its Beginning. On a
+        connection of its own: one caller per queue and broker at a time. None when the time is up.
+        """
+
+    async def wait_then_exchange(
+        self, queue: QueueName, timeout: timedelta, request: ExchangeRequest
+    ) -> tuple[bytes | None, ExchangeReply | None]:
+        """As ``wait_for_document``, with an exchange of the kind that has ``most_held`` behind it.
+
+        Both are sent at once; the server makes the exchange when the wait is over, also for want
+        of a document. So work starts a round trip earlier. No reply to it (or a BrokerError) says
+        nothing: it may have been made, or be made yet, and is to be sent by ``exchange`` until it
+        is answered.
+        """
 
     async def exchange(self, queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
         """Settle and claim. A resend of the same sequence returns the same reply.
@@ -311,11 +227,33 @@ class Broker(Producer, Protocol):
     async def leave(self, queue: QueueName, incarnation: str) -> None:
         """A worker ends in order: forget its presence."""
 
-    async def upkeep(self, queue: QueueName) -> UpkeepReply:
-        """Promote due jobs, reap expired leases, prune past retention; each a bounded number."""
+
+class Fleet(Store, Protocol):
+    """The load and the workers of a queue: for people, and for what scales them."""
 
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         """The load of the queue for the autoscaler."""
+
+    async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
+        """Workers that did not leave, by incarnation; stale ones for some minutes."""
+
+    async def cordon(self, queue: QueueName, incarnation: str) -> CordonAnswer | None:
+        """Keep a worker from claiming until ``uncordon``, or it ends: what it holds it finishes.
+
+        None if it is not known (any more). The autoscaler does not undo it.
+        """
+
+    async def uncordon(self, queue: QueueName, incarnation: str) -> UncordonAnswer:
+        """Undo a person's cordon."""
+
+    async def ask_stacks(self, queue: QueueName, incarnation: str) -> int | None:
+        """Ask a worker for its stacks; the number of the request, None if it is not known.
+
+        It answers by one of its next beats. A request that waits already serves everybody.
+        """
+
+    async def stacks(self, queue: QueueName, incarnation: str) -> StacksAnswer | None:
+        """The last answer of a worker; it is kept for a minute."""
 
     async def drain(
         self, queue: QueueName, term: int, candidates: Sequence[str], count: int, *, ttl: timedelta
@@ -329,11 +267,9 @@ class Broker(Producer, Protocol):
         Raises StaleTermError.
         """
 
-    async def configure(self, queue: QueueName, term: int, durability: Durability) -> None:
-        """Store what every client of the queue has to know of it. Raises StaleTermError.
 
-        Clients that have the queue open already take it over within a minute.
-        """
+class Leadership(Documents, Protocol):
+    """Who leads a queue, and what only its leader does besides schedules."""
 
     async def take_term(self, queue: QueueName) -> int:
         """Raise the queue's term by one and return it: whoever held it can no longer write."""
@@ -346,6 +282,19 @@ class Broker(Producer, Protocol):
 
     async def resign(self, queue: QueueName, holder: str) -> None:
         """Give leadership up if it is ours."""
+
+    async def configure(self, queue: QueueName, term: int, durability: Durability) -> None:
+        """Store what every client of the queue has to know of it. Raises StaleTermError.
+
+        Clients that have the queue open already take it over within a minute.
+        """
+
+    async def upkeep(self, queue: QueueName) -> UpkeepReply:
+        """Promote due jobs, reap expired leases, prune past retention; each a bounded number."""
+
+
+class Schedules(Store, Protocol):
+    """CronTasks and their fires, as the leader writes them and others read them."""
 
     async def admit_cron(
         self, queue: QueueName, term: int, uid: str, fingerprint: str, start: int, *, reset: bool
@@ -385,3 +334,11 @@ class Broker(Producer, Protocol):
 
     async def cron_record(self, queue: QueueName, uid: str) -> CronRecord | None:
         """What is known of one CronTask's fires."""
+
+
+class Leader(Fleet, Leadership, Schedules, Protocol):
+    """What the scheduler and the operator call."""
+
+
+class Broker(Producer, Claims, Leader, Protocol):
+    """All roles."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 
-from tidework.broker.broker import Producer, PurgeAnswer, ReplayAnswer
+from tidework.broker.answers import PurgeAnswer, ReplayAnswer
+from tidework.broker.broker import Producer
 from tidework.model.backlog import JobFilter
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tidework.broker.broker import CancelAnswer
+from tidework.broker.answers import CancelAnswer
 from tidework.broker.connection.transport import drive
 from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.cli.enqueueing import task_of, warning_of

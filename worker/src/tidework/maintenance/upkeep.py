@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from tidework.broker.broker import Broker, UpkeepReply
+from tidework.broker.answers import UpkeepReply
+from tidework.broker.broker import Leadership
 from tidework.clock import SystemClock
 from tidework.errors import BrokerError
 from tidework.intake import Intake
@@ -71,7 +72,7 @@ class _Inbox:
 class Upkeep:
     """``tick`` is for a Loop. ``queues`` is asked in every tick which queues to keep."""
 
-    def __init__(self, broker: Broker, queues: Callable[[], Collection[QueueName]]) -> None:
+    def __init__(self, broker: Leadership, queues: Callable[[], Collection[QueueName]]) -> None:
         self.counters = UpkeepCounters()
         self._broker = broker
         self._queues = queues

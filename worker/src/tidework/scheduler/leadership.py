@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Protocol
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Leadership
 from tidework.errors import BrokerError, BrokerUnavailableError
 from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
@@ -45,7 +45,7 @@ class QueueLeadership:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Leadership,
         queues: Callable[[], Collection[QueueName]],
         holder: str,
         *,

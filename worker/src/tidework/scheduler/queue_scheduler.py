@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Schedules
 from tidework.clock import Clock
 from tidework.logs import queue_fields
 from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict, fire_id
@@ -41,7 +41,7 @@ class QueueScheduler:
     """``accept`` what the registry says, ``follow`` the leadership, then ``serve`` and ``arm``."""
 
     def __init__(
-        self, queue: QueueName, broker: Broker, clock: Clock, counters: SchedulerCounters
+        self, queue: QueueName, broker: Schedules, clock: Clock, counters: SchedulerCounters
     ) -> None:
         self.queue = queue
         self.term: int | None = None

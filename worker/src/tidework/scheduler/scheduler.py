@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection
 from datetime import timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Leader
 from tidework.clock import Clock, from_ms
 from tidework.errors import BrokerError, StaleTermError
 from tidework.logs import queue_fields
@@ -39,7 +39,7 @@ _SKEW_EVERY = timedelta(seconds=30)
 class Scheduler:
     """``tick`` is for a Loop; nudge that loop when the registry or the leadership changes."""
 
-    def __init__(self, broker: Broker, clock: Clock, registry: CronRegistry, terms: Terms) -> None:
+    def __init__(self, broker: Leader, clock: Clock, registry: CronRegistry, terms: Terms) -> None:
         self.counters = SchedulerCounters()
         self.clock_skew: timedelta | None = None
         self._broker = broker

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from typing import Protocol
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Leader
 from tidework.clock import Clock, SystemClock
 from tidework.errors import BrokerError
 from tidework.loop import Loop
@@ -37,7 +37,7 @@ class Ticker(Protocol):
         """Do one round; the wait until the next."""
 
 
-Keeper = Callable[[Broker, Callable[[], Collection[QueueName]]], Ticker]
+Keeper = Callable[[Leader, Callable[[], Collection[QueueName]]], Ticker]
 """Makes the upkeep of the queues that we lead: ``tidework.maintenance.upkeep.Upkeep``.
 
 It is handed in, because maintenance and scheduler do not know each other."""
@@ -48,7 +48,7 @@ class SchedulerService:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Leader,
         registry: CronRegistry,
         *,
         keeper: Keeper,
@@ -116,7 +116,7 @@ class SchedulerService:
 
 
 async def run_scheduler(
-    broker: Broker,
+    broker: Leader,
     specs: Iterable[CronSpec],
     queues: Iterable[QueueName] = (),
     *,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.clock import Clock
 from tidework.meant import did_you_mean, listed
 from tidework.model.identity import QueueName
@@ -31,7 +31,7 @@ class Announcing:
     """
 
     def __init__(
-        self, broker: Broker, specs: Mapping[str, TaskSpec], version: str, clock: Clock
+        self, broker: Claims, specs: Mapping[str, TaskSpec], version: str, clock: Clock
     ) -> None:
         self._broker = broker
         self._specs = specs

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from tidework.backoff import Backoff
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.clock import Clock
 from tidework.errors import BrokerError
 from tidework.loop import Loop
@@ -46,7 +46,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Claims,
         incarnation: str,
         queues: Sequence[tuple[QueueName, Journal]],
         document: Callable[[], Mapping[str, Any]],

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.clock import Clock, SystemClock
 from tidework.errors import BrokerError
 from tidework.loop import Loop
@@ -76,7 +76,7 @@ class Supervisor:
     def __init__(
         self,
         settings: WorkerSettings,
-        broker: Broker,
+        broker: Claims,
         clock: Clock | None = None,
         *,
         adopt: bool = False,

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.broker.redis.redis_broker import connect
 from tidework.errors import BrokerError, ConfigurationError
 from tidework.logs import configure_logs
@@ -78,7 +78,7 @@ def _be_template(arguments: Sequence[str]) -> int:
 
 
 async def _serve(
-    settings: WorkerSettings, broker: Broker, first: TemplateProcess | None, *, adopt: bool
+    settings: WorkerSettings, broker: Claims, first: TemplateProcess | None, *, adopt: bool
 ) -> None:
     supervisor = Supervisor(settings, broker, adopt=adopt, first=first)
     if settings.probe_port is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tidework.broker.broker import OnceAnswer
+from tidework.broker.answers import OnceAnswer
 from tidework.broker.redis.calls import RedisCalls
 from tidework.model.identity import QueueName
 from tidework.model.lease import Lease

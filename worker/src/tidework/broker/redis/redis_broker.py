@@ -7,19 +7,23 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from tidework.broker.broker import (
-    KEEP_TASKS,
-    AcceptedDocument,
+from tidework.broker.answers import (
     CancelAnswer,
     CordonAnswer,
     PurgeAnswer,
-    RejectedDocument,
     ReplayAnswer,
     UncordonAnswer,
     UpkeepReply,
 )
+from tidework.broker.broker import KEEP_TASKS
 from tidework.broker.connection.transport import AsyncTransport, BlockingTransport
-from tidework.broker.documents import MAX_DOCUMENT_BYTES, MOST_BYTES, Beginning
+from tidework.broker.documents import (
+    MAX_DOCUMENT_BYTES,
+    MOST_BYTES,
+    AcceptedDocument,
+    Beginning,
+    RejectedDocument,
+)
 from tidework.broker.keys import queue_key
 from tidework.broker.redis.calls import due_ms, unique_spec
 from tidework.broker.redis.leading import RedisLeading

@@ -10,16 +10,14 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
-from tidework.broker.broker import (
+from tidework.broker.answers import CancelAnswer, PurgeAnswer, ReplayAnswer, UpkeepReply
+from tidework.broker.documents import (
     MARKER,
+    MOST_BYTES,
     AcceptedDocument,
-    CancelAnswer,
-    PurgeAnswer,
     RejectedDocument,
-    ReplayAnswer,
-    UpkeepReply,
+    hand_out,
 )
-from tidework.broker.documents import MOST_BYTES, hand_out
 from tidework.clock import from_ms
 from tidework.errors import StaleRequestError, UniqueConflictError
 from tidework.model.backlog import Pause

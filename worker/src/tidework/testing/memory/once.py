@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tidework.broker.broker import OnceAnswer
+from tidework.broker.answers import OnceAnswer
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import Lease

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from tidework.broker.broker import KEEP_TASKS, CordonAnswer, UncordonAnswer
+from tidework.broker.answers import CordonAnswer, UncordonAnswer
+from tidework.broker.broker import KEEP_TASKS
 from tidework.clock import from_ms
 from tidework.model.backlog import Cordon, Presence, StacksAnswer
 from tidework.model.identity import QueueName

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.clock import Clock
 from tidework.errors import BrokerError, BrokerUnavailableError, StaleRequestError
 from tidework.model.lease import ExchangeRequest
@@ -23,7 +23,7 @@ class Ahead:
     """Of one consumer. ``lease``: of its jobs."""
 
     def __init__(
-        self, consumer: Consumer, broker: Broker, journal: Journal, clock: Clock, lease: timedelta
+        self, consumer: Consumer, broker: Claims, journal: Journal, clock: Clock, lease: timedelta
     ) -> None:
         self._consumer = consumer
         self._broker = broker

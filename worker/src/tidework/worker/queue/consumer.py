@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from tidework.backoff import Backoff
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.clock import Clock
 from tidework.errors import BrokerError, StaleRequestError
 from tidework.logs import UNKNOWN_TASK
@@ -56,7 +56,7 @@ class Consumer:
         self,
         queue: QueueName,
         index: int,
-        broker: Broker,
+        broker: Claims,
         pool: SlotPool,
         facts: WorkerFacts,
         journal: Journal,

@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from tidework.backoff import Backoff
-from tidework.broker.broker import MARKER, Broker
+from tidework.broker.broker import Claims
+from tidework.broker.documents import MARKER
 from tidework.clock import Clock
 from tidework.errors import BrokerError, BrokerFullError
 from tidework.intake import Intake, Taken
@@ -29,7 +30,7 @@ class Inbox:
     """
 
     def __init__(
-        self, consumer: Consumer, broker: Broker, journal: Journal, clock: Clock, lease: timedelta
+        self, consumer: Consumer, broker: Claims, journal: Journal, clock: Clock, lease: timedelta
     ) -> None:
         self._consumer = consumer
         self._journal = journal

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from tidework.backoff import Backoff
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.clock import Clock
 from tidework.errors import BrokerError, BrokerRefusedError
 from tidework.loop import Loop
@@ -33,7 +33,7 @@ _ENDS = frozenset({OutcomeKind.COMPLETE, OutcomeKind.CANCELLED})
 class ProgressNotes:
     """Of one queue."""
 
-    def __init__(self, queue: QueueName, broker: Broker, journal: Journal, clock: Clock) -> None:
+    def __init__(self, queue: QueueName, broker: Claims, journal: Journal, clock: Clock) -> None:
         self.loop = Loop(f"progress of {queue}", self._tick)
         self._queue = queue
         self._broker = broker

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from tidework.backoff import Backoff
-from tidework.broker.broker import Broker
+from tidework.broker.broker import Claims
 from tidework.errors import BrokerError
 from tidework.loop import Loop
 from tidework.worker.queue.consumer import Consumer
@@ -23,7 +23,7 @@ class Renewal:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: Claims,
         incarnation: str,
         consumers: Sequence[tuple[Consumer, Journal]],
         lease: timedelta,
