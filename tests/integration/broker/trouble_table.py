@@ -74,6 +74,7 @@ NEW_WORK: Mapping[Trouble, End] = _OF_ALL | {Trouble.FULL: FULL, Trouble.DEMOTED
 
 TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "admit_cron": NEW_WORK,  # its fires are; the scheduler comes again every second
+    "announce": GOES_ON,
     "ask_stacks": GOES_ON,
     "beat": GOES_ON,
     "cancel": GOES_ON,
@@ -86,7 +87,8 @@ TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "exchange": GOES_ON,
     "gather": LOOKS,
     "get_job": LOOKS,
-    "intake": NEW_WORK,
+    "intake": NEW_WORK,  # the worker sends intake_full then
+    "intake_full": GOES_ON,
     "lead": GOES_ON,
     "leave": GOES_ON,
     "list_errors": LOOKS,
@@ -117,9 +119,10 @@ TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "hget": LOOKS,
     "hgetall": LOOKS,
     "smembers": LOOKS,
+    "zrange": LOOKS,
 }
 
-PLAIN = frozenset({"blmove", "hget", "hgetall", "smembers"})
+PLAIN = frozenset({"blmove", "hget", "hgetall", "smembers", "zrange"})
 """The commands that we send without a script."""
 
 
@@ -150,6 +153,7 @@ LOOKING: Mapping[str, Request] = {
     "hget": lambda rig, broker: broker.stacks(rig.queue, "old"),
     "hgetall": lambda rig, broker: broker.crontasks(rig.queue),
     "smembers": lambda rig, broker: broker.queues(),
+    "zrange": lambda rig, broker: broker.tasks(rig.queue),
 }
 
 SAMPLES: Mapping[str, Sample] = (
