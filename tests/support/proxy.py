@@ -60,7 +60,8 @@ class Catch:
 def script_names() -> dict[str, str]:
     """SHA of a composed script -> its name, of every script that there is."""
     folder = files("tidework.broker").joinpath("scripts")
-    names = [entry.name.removesuffix(".lua") for entry in folder.iterdir() if entry.is_file()]
+    found = [entry.name for entry in folder.iterdir() if entry.name.endswith(".lua")]
+    names = [name.removesuffix(".lua") for name in found]
     return {load_script(name).sha: name for name in names}
 
 

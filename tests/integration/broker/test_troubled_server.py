@@ -53,7 +53,7 @@ def test_every_request_has_a_row() -> None:
 
 
 def test_every_plain_command_is_known() -> None:
-    sources = Path(tidework.broker.__file__).parent.glob("*.py")
+    sources = Path(tidework.broker.__file__).parent.rglob("*.py")
     text = "\n".join(source.read_text() for source in sources)
     found = re.findall(r'(?:\.command\(|Request\([^"\n]+)\s*"([A-Z]+)"', text)
 
