@@ -52,16 +52,22 @@ def set_back(state: QueueStore, back: int, leases_back: int) -> bool:
 
 def _set_entry_back(entry: Entry, now: int, back: int, leases_back: int) -> bool:
     """True if it waits and is due earlier by it."""
-    is_waiting = entry.state in (JobState.READY, JobState.SCHEDULED)
-    if is_waiting and entry.unknown_until_ms > now + back:
-        entry.unknown_until_ms = min(entry.unknown_until_ms - back, now + back)
     if entry.state is JobState.RUNNING:
         entry.lease_ms -= leases_back
-    elif entry.span_ms > now:
+        return False
+    is_earlier = _set_times_back(entry, now, back)
+    if entry.unknown_until_ms > now + back:
+        until = min(entry.unknown_until_ms - back, now + back)
+        entry.unknown_until_ms = max(until, entry.available_ms)
+    return is_earlier
+
+
+def _set_times_back(entry: Entry, now: int, back: int) -> bool:
+    if entry.span_ms > now:
         entry.available_ms -= back
         entry.span_ms = min(entry.span_ms - back, now)
         return not entry.held
-    elif entry.state is JobState.READY and entry.available_ms > now:
+    if entry.state is JobState.READY and entry.available_ms > now:
         entry.available_ms = now
     elif entry.state in FINISHED_STATES and entry.changed_ms > now:
         entry.changed_ms = min(entry.changed_ms - back, now)

@@ -142,7 +142,6 @@ class QueueState(QueueStore):
             letter = OutcomeKind.BURY if is_over else kind
             letter = OutcomeKind.CANCELLED if cancelled else letter
             entry.note_end(letter.value, self.now, found.outcome.cause)
-        entry.unknown_until_ms = 0
         if cancelled:
             self._finish(entry, JobState.CANCELLED, b"")
         elif kind is OutcomeKind.COMPLETE:
@@ -201,6 +200,7 @@ class QueueState(QueueStore):
         entry.span_ms = self.now if available_ms > self.now else 0
         entry.changed_ms = self.now
         entry.token = ""
+        entry.unknown_until_ms = 0
 
     def _finish(self, entry: Entry, state: JobState, detail: bytes) -> None:
         entry.state = state

@@ -38,9 +38,13 @@ end
 
 -- Waits for a worker that knows a task: what lies further ahead than the clock was has said so.
 local function mend_unknown(back)
-  for id, until_ms in above(K.unknown_until, now + back, '+inf') do
-    place(K.unknown_until, math.min(until_ms - back, now + back), id)
-    if not score_of(K.scheduled, id) then place(K.unknown, math.min(score_of(K.unknown, id), now), id) end
+  local found = redis.call('ZRANGEBYSCORE', K.unknown_until, '(' .. text(now + back), '+inf', 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local id, until_ms = found[i], tonumber(found[i + 1])
+    local due = math.min(score_of(K.unknown, id), now)
+    if score_of(K.scheduled, id) then due = load(id).available end
+    place(K.unknown, due, id)
+    place(K.unknown_until, math.max(math.min(until_ms - back, now + back), due), id)
   end
 end
 
@@ -73,6 +77,7 @@ local function mend_ready()
       if r then
         r.available = now
         save(id, r)
+        if score_of(K.unknown, id) then place(K.unknown, now, id) end
       end
       place(K.ready, first + now, id)
     end
