@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import yaml
@@ -75,7 +75,7 @@ async def test_the_task_for_an_event_loop_posts_its_event() -> None:
     posted = list[object]()
 
     class AsyncClient:
-        async def __aenter__(self) -> AsyncClient:
+        async def __aenter__(self) -> Self:
             return self
 
         async def __aexit__(self, *_: object) -> None: ...
