@@ -43,8 +43,9 @@ layers: $(READY) ## imports go downwards only, and third-party libraries have on
 sizes: $(READY) ## files and functions stay within the size budget
 	@$(BIN)/python -m tests.architecture.sizes
 
-words: $(READY) ## one word per idea in every name
+words: $(READY) ## one word per idea in every name, plain sentences in every page
 	@$(BIN)/python -m tests.architecture.words
+	@$(BIN)/python -m tests.architecture.prose
 
 style: $(READY) ## formatting and lint
 	@$(BIN)/ruff format --check --quiet --diff .

@@ -30,6 +30,7 @@ def test_help_lists_every_target() -> None:
         "lint-imports",
         "tests.architecture.sizes",
         "tests.architecture.words",
+        "tests.architecture.prose",
         "ruff format --check",
         "ruff check",
         "mypy",

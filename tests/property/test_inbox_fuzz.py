@@ -96,7 +96,7 @@ REFUSED = {
     "UTF-16": ('{"task":"t"}'.encode("utf-16-le"), "not valid JSON"),
     "300 deep": (b'{"task":"t","x":' + b"[" * 300 + b"]" * 300 + b"}", "deep"),
     "400 digits": (b'{"task":"t","created_at":' + b"9" * 400 + b"}", "created_at: 999"),
-    "a megabyte": (b'{"task":"t","timeout":"' + b"9" * 1_000_000 + b'"}', "is no number"),
+    "a megabyte": (b'{"task":"t","timeout":"' + b"9" * 1_000_000 + b'"}', "is not a number"),
     "a control character": (rb'{"task":"t","id":"a\u0000b"}', "id: "),
 }
 

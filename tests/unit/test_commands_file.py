@@ -148,11 +148,11 @@ def test_what_only_the_whole_shows_is_told_too(tmp_path: Path) -> None:
         ("- a", "a commands file has to be a mapping with commands at its top"),
         ("commands:", "commands: has to be a mapping, not null"),
         ("commands: {}", "commands: needs 1 or more entries"),
-        ("commands: {a b: {command: [x]}}", "commands.a b: is no name of a task"),
+        ("commands: {a b: {command: [x]}}", "commands.a b: is not the name of a task"),
         ("commands: {a: {command: [x]}}\n---\nb: c", "a commands file is one document"),
         ("commands: {a: {command: [x]}, a: {command: [y]}}", "commands.a: given twice"),
         ("commands: {a: {command: [x]}", "not valid YAML"),
-        ("commands: {a: {command: [x], env: {A: !!binary eA==}}}", "is no JSON data"),
+        ("commands: {a: {command: [x], env: {A: !!binary eA==}}}", "is not JSON data"),
         ("commands: {a: {command: [x]}, 5: {command: [y]}}", "key 5 is not text"),
     ],
 )

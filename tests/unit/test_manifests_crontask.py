@@ -84,7 +84,7 @@ def test_what_is_no_interval_is_refused(text: str) -> None:
     with pytest.raises(ManifestErrors) as caught:
         crontask(every=text)
 
-    assert f"spec.every: {text!r}: is no interval; write it as 90s" in str(caught.value)
+    assert f"spec.every: {text!r}: is not an interval; write it as 90s" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["0s", "0d0h", "3651d", "99999999999999999999d"])
@@ -189,8 +189,8 @@ def test_a_summary_for_lists(fields: dict[str, Any], text: str) -> None:
         ),
         ({"schedule": "0 0 H(30-31) 2 *"}, "spec.schedule: '0 0 H(30-31) 2 *' at position 4: no"),
         ({"every": "5m", "phase": "5m"}, "spec.phase: '5m': the phase reaches the next fire"),
-        ({"every": "5m", "phase": "-1s"}, "spec.phase: '-1s': is no interval"),
-        ({"every": "5m", "phase": ""}, "spec.phase: '': is no interval"),
+        ({"every": "5m", "phase": "-1s"}, "spec.phase: '-1s': is not an interval"),
+        ({"every": "5m", "phase": ""}, "spec.phase: '': is not an interval"),
         ({"schedule": "* * * * *", "phase": "5m"}, "spec.phase: shifts an interval; remove it"),
         ({"at": "2030-01-31"}, "spec.at: has to be a time"),
         ({"at": "2030-01-31T06:00:00"}, "spec.at: has to be a time with its zone"),

@@ -151,7 +151,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     assert sorted(str(error) for error in caught.value.errors) == [
         f"{folder}: the folder holds no *.yaml or *.yml file",
         f"{tmp_path}/missing.yaml: cannot be read: No such file or directory",
-        f"{pipe}: this is no file and no folder",
+        f"{pipe}: this is neither a file nor a folder",
     ]
     with pytest.raises(ManifestErrors, match="name a file or a folder"):
         read_manifests([])

@@ -151,7 +151,7 @@ async def test_an_earlier_answer_is_not_taken_for_ours(bench: Bench) -> None:
     await bench.broker.ask_stacks(ONE, "w.1")
     await bench.beat("w.1", stacks=StacksAnswer(1, {"n": 1}))
     entry = await bench.roster.find("w")
-    with pytest.raises(NoAnswerError, match="nothing came within 1 s"):
+    with pytest.raises(NoAnswerError, match="no answer came within 1 s"):
         await bench.roster.stacks(entry, 1, bench.sleep)
 
 

@@ -185,7 +185,7 @@ class RereadTransport:
             return False
         if url == self._url:
             return False
-        logger.info("the files of a Redis connection have changed: connecting anew")
+        logger.info("the files of a Redis connection have changed: reconnecting")
         self._url, self._transport = url, self._open_url(url)
         await failed.close()
         return True

@@ -166,7 +166,7 @@ class Relist:
         settled = self._hasty == 0
         inventory.finish_relist(found, settled=settled)
         if inventory.silent:
-            logger.warning("the watch told nothing of changes a minute ago; it is begun anew")
+            logger.warning("the watch missed recent changes; restarting it")
             self.hasten()
             self._on_silent()
         if settled:

@@ -276,7 +276,7 @@ class OperatorService:
                 await self.election.release()
         except (ClusterError, TimeoutError) as error:
             why = str(error) or "no answer in time"
-            logger.warning("the Lease could not be given back and expires by itself: %s", why)
+            logger.warning("the Lease could not be released and expires by itself: %s", why)
         await self.connections.close()
 
 

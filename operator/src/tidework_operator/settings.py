@@ -77,7 +77,9 @@ class OperatorSettings(Settings):
     def _are_labels(cls, found: tuple[str, ...]) -> tuple[str, ...]:
         for name in found:
             if not is_dns_label(name):
-                raise ValueError(f"{name!r} is no name of a namespace; separate names by commas")
+                raise ValueError(
+                    f"{name!r} is not the name of a namespace; separate names by commas"
+                )
         return tuple(dict.fromkeys(found))
 
     @field_validator("lease_namespace", "lease_name")

@@ -75,7 +75,7 @@ def test_an_own_id_enqueues_once(cli: Cli) -> None:
         (("enqueue", "send", "--id", "a b"), "for --id: has to be"),
         (("enqueue", "send", "--unique", "x" * 201), "for --unique: has to be"),
         (("enqueue", "send", "--delay", "1e12"), "for --delay: "),
-        (("enqueue", "send", "--delay", "nan"), "nan is no number of seconds"),
+        (("enqueue", "send", "--delay", "nan"), "nan is not a number of seconds"),
         (("enqueue", "send", "-q", "No_Label"), "DNS label"),
         (("job", "get", "nobody"), "not known in queue"),
         (("job", "cancel", "nobody"), "not known in queue"),

@@ -153,12 +153,12 @@ def test_a_worker_that_stands_still_or_died(
     cli.wait_seen("me")
     worker.signal(signal.SIGSTOP)
 
-    assert "nothing came within 1 s" in cli.refused("stacks", "me", "--timeout", "1")
+    assert "no answer came within 1 s" in cli.refused("stacks", "me", "--timeout", "1")
     assert "claims nothing more" in cli.ok("drain", "me")
 
     worker.signal(signal.SIGKILL)
     worker.wait()
-    assert "nothing came within 1 s" in cli.refused("stacks", "me", "--timeout", "1")
+    assert "no answer came within 1 s" in cli.refused("stacks", "me", "--timeout", "1")
 
 
 def wait_beat(worker: WorkerProcess) -> None:

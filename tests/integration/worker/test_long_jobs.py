@@ -202,7 +202,7 @@ def test_a_worker_frozen_past_its_lease_does_not_move_the_place_of_the_next_one(
     os.kill(child, signal.SIGCONT)
     diary.wait("done 2", 2)
     frozen.signal(signal.SIGCONT)
-    frozen.wait_event("lease lost, the result is not ours to give")
+    frozen.wait_event("lease lost, the result does not count")
 
     assert jobs.get(job_id).checkpoints == {"": 3}
     diary.let_pass(4)

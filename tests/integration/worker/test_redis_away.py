@@ -58,7 +58,9 @@ def test_a_block_that_ends_while_redis_is_away_is_done_and_not_done_again(
 
     server.sync_and_kill()
     (folder / "go").touch()
-    until(lambda: "is told again until Redis takes it" in worker.text(), "the end cannot be told")
+    until(
+        lambda: "is reported again until Redis takes it" in worker.text(), "the end cannot be told"
+    )
     server.restart()
 
     assert own_jobs.result(job_id) is True
@@ -94,7 +96,7 @@ def test_a_drain_without_redis_ends(
     worker.signal(signal.SIGTERM)
 
     assert worker.wait() == 0
-    assert worker.events("Redis does not answer: what was not settled returns with its lease")
+    assert worker.events("Redis does not answer: unsettled jobs return when their leases expire")
 
 
 def test_a_redis_that_wants_a_password_is_a_clear_error(

@@ -17,9 +17,9 @@ from tidework.model.job import JobState
 from tidework.worker import process
 
 LOADED = "the application was loaded anew"
-TOLD = "SIGHUP: the application is loaded anew, for jobs that start after that"
+TOLD = "SIGHUP: the application is reloaded, for jobs that start after that"
 BEGINS_AGAIN = "the import begins again"
-DRAINS = "SIGHUP: the worker drains, nothing is loaded anew"
+DRAINS = "SIGHUP: the worker drains, so the application is not reloaded"
 
 APP = """
 import asyncio, os, threading, time

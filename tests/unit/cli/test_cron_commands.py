@@ -127,8 +127,8 @@ def test_next_of_documents(files: Path) -> None:
         (["0 25 * * *"], "0 25 * * *\n  ^ 25 is out of range\n  the hour field takes 0-23"),
         (["H 6 * * *"], "give --name NAMESPACE/NAME"),
         (["--every", "5m", "--phase", "H"], "give --name NAMESPACE/NAME"),
-        (["--every", "5"], "is no interval"),
-        (["0 6 * * *", "--exclude", "25.12."], "no day and no stretch"),
+        (["--every", "5"], "is not an interval"),
+        (["0 6 * * *", "--exclude", "25.12."], "neither a day nor a range"),
         (["--file", "nowhere.yaml"], "nowhere.yaml"),
     ],
 )
@@ -160,7 +160,7 @@ def test_explain_tells_what_the_policies_do_at_the_next_changes() -> None:
 @pytest.mark.parametrize(
     ("schedule", "remark"),
     [
-        ("0 0 13 * 5", "both day fields are given: a day that either of them names is enough"),
+        ("0 0 13 * 5", "both day fields are given: a day that matches one of them is enough"),
         ("* 5 * * * *", "it fires every second of 1 minute of an hour, since the second is *"),
         ("* 2 * * *", "it fires every minute of 1 hour, since the minute is *"),
         ("* 2,3 * * *", "it fires every minute of 2 hours"),
@@ -255,7 +255,7 @@ def test_import_takes_the_zone_of_the_machine(
 ) -> None:
     monkeypatch.setenv("TZ", ":Asia/Tokyo")
     output = run("cron", "import", "-", "-o", str(tmp_path), input="0 4 * * * /bin/b\n")
-    assert "the zone of this machine is taken: Asia/Tokyo" in output
+    assert "using the zone of this machine: Asia/Tokyo" in output
     monkeypatch.delenv("TZ")
     monkeypatch.setattr(os.path, "realpath", lambda _path: "/usr/share/zoneinfo/America/Lima")
     assert machine_zone() == "America/Lima"
@@ -268,7 +268,7 @@ def test_import_takes_the_zone_of_the_machine(
     [
         (["--queue", "Not Valid"], "--queue 'Not Valid' is not a DNS label"),
         (["--namespace", "Not Valid"], "--namespace 'Not Valid' is not a DNS label"),
-        (["--module", "a-b"], "is no name that Python can import"),
+        (["--module", "a-b"], "is not a name that Python can import"),
         (["--time-zone", "Mars/Base"], "unknown time zone"),
     ],
 )

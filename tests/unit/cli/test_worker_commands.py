@@ -161,7 +161,7 @@ def test_several_jobs_may_share_a_slot_and_not_all_are_named(shop: Shop) -> None
         ["1", "j0"],
         ["1", "j1"],
     ]
-    assert lines[at + 4 :] == ["and 2 jobs more, which began later", "free slots: 2"]
+    assert lines[at + 4 :] == ["and 2 more jobs, which began later", "free slots: 2"]
 
 
 def test_nobody_is_there(shop: Shop) -> None:

@@ -134,9 +134,9 @@ def test_what_is_not_carried_over_is_told(fields: dict[str, Any], note: str) -> 
 @pytest.mark.parametrize(
     ("cronjob", "reason"),
     [
-        (None, "this is no CronJob"),
-        ([1], "this is no CronJob"),
-        ({"kind": "Job"}, "this is no CronJob"),
+        (None, "this is not a CronJob"),
+        ([1], "this is not a CronJob"),
+        ({"kind": "Job"}, "this is not a CronJob"),
         ({"kind": "CronJob"}, "no metadata.name"),
         ({"kind": "CronJob", "metadata": 5}, "metadata has to be a mapping"),
         ({"kind": "CronJob", "metadata": {"name": "a"}}, "has 0 containers"),

@@ -183,7 +183,7 @@ def test_busy_pods_are_cordoned_and_waited_for() -> None:
     found = step(fleet(pod("a", 1), pod("b", 1)), 1)
 
     assert found.actions == ()
-    assert found.waiting == "cordoned workers finish what they hold"
+    assert found.waiting == "cordoned workers finish their jobs"
 
 
 def test_an_idle_pod_that_is_not_cordoned_is_not_taken() -> None:

@@ -127,7 +127,7 @@ async def test_it_is_started_again_and_tells_what_came_meanwhile(
         await until(lambda: bench.names() == ["emails", "reports"])
 
     said = [record.getMessage() for record in caplog.records if record.name != "kopf"]
-    assert any("begins anew" in text and "etcd is gone" in text for text in said)
+    assert any("restarts in" in text and "etcd is gone" in text for text in said)
 
 
 async def test_its_end_leaves_no_task_behind(bench: Bench) -> None:

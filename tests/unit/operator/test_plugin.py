@@ -299,7 +299,7 @@ def test_run_refuses_what_would_not_run(terminal: Terminal) -> None:
 
     assert terminal.run("run", "nightly") == 1
 
-    assert "is not served (QueueMissing), so it would not run before that is mended" in terminal.err
+    assert "is not served (QueueMissing), so it would not run before" in terminal.err
     assert message in terminal.err
     assert terminal.cluster.called("patch") == []
 

@@ -85,9 +85,9 @@ def test_a_file_needs_no_cluster(terminal: Terminal) -> None:
         ([], "one of the two"),
         (["name", "--file", str(BACKUP)], "one of the two"),
         (["nowhere"], "no CronJob 'nowhere' in namespace shop"),
-        (["--file", str(DATA / "shop.crontab")], "this is no CronJob"),
+        (["--file", str(DATA / "shop.crontab")], "this is not a CronJob"),
         (["--file", str(BACKUP), "--queue", "A b"], "--queue 'A b' is not a DNS label"),
-        (["--file", str(BACKUP), "--module", "a-b"], "is no name that Python can import"),
+        (["--file", str(BACKUP), "--module", "a-b"], "is not a name that Python can import"),
     ],
 )
 def test_refused(terminal: Terminal, arguments: list[str], reason: str) -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_yaml(terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("kind: [CronJob")
     status, said = terminal.migrate("--file", str(tmp_path / "broken.yaml"))
     assert status == 2
-    assert "is no YAML document" in said
+    assert "is not a YAML document" in said
 
 
 def test_what_a_document_may_not_say_is_told_with_its_line(
@@ -118,6 +118,6 @@ def test_what_a_document_may_not_say_is_told_with_its_line(
     status, said = terminal.migrate("--file", str(file))
 
     assert status == 1
-    assert "to be mended by hand:" in said
+    assert "to be corrected by hand:" in said
     assert "spec.env[0].name" in said
     assert (terminal.folder / "tidework.yaml").is_file()

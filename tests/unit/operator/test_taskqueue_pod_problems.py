@@ -222,7 +222,7 @@ def test_containers_that_are_not_created_for_minutes() -> None:
             "PodSecurityViolated",
             "spec.template",
         ),
-        ("admission webhook denied it", "PodsRefused", "mend the spec or the policy"),
+        ("admission webhook denied it", "PodsRefused", "correct the spec or the policy"),
     ],
 )
 def test_pods_that_the_api_server_refuses(said: str, reason: str, remedy: str) -> None:

@@ -270,5 +270,5 @@ def test_the_sync_twins_need_no_event_loop() -> None:
 
 @pytest.mark.parametrize("ttl", ["5m", True])
 def test_a_ttl_of_a_unique_key_that_is_no_number_is_told(ttl: object) -> None:
-    with pytest.raises(EnvelopeError, match=r"unique\.ttl: .* is no number of seconds"):
+    with pytest.raises(EnvelopeError, match=r"unique\.ttl: .* is not a number of seconds"):
         Unique("k", UniqueUntil.TTL, ttl)  # type: ignore[arg-type]

@@ -118,7 +118,7 @@ def test_a_task_or_a_param_that_is_not_there_is_told_with_its_place(
         ("shop.tasks:ap", "shop.tasks:ap is missing; did you mean 'app'?"),
         ("shop.letters", "holds no Tidework app"),
         ("shop.scrap", "does not import: SyntaxError"),
-        ("shop.ended", "ended its process while it was imported; the last that it said: goodbye"),
+        ("shop.ended", "ended its process while it was imported; its last output: goodbye"),
     ],
 )
 def test_an_app_that_loads_nowhere_is_a_fault(folder: Path, app: str, told: str) -> None:

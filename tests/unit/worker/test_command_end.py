@@ -69,7 +69,7 @@ def test_a_success_has_the_last_line_as_its_result_if_it_is_json(
         (-11, "killed by signal 11 (SIGSEGV): no such address", "signal"),
         (
             -9,
-            "killed by signal 9 (SIGKILL), as the system does for want of memory: no such address",
+            "killed by signal 9 (SIGKILL), usually for lack of memory: no such address",
             "signal",
         ),
         (-60, "killed by signal 60: no such address", "signal"),
@@ -198,10 +198,10 @@ def test_a_command_that_does_not_start_says_how_to_mend_it(tmp_path: Path) -> No
 
     assert "'php' was not found on PATH; install it" in reason("php", errno.ENOENT)
     assert f"there is no file '{here}/run'" in reason("./run", errno.ENOENT)
-    assert "the interpreter that its first line names is not" in reason("./script", errno.ENOENT)
+    assert "the interpreter in its first line does not" in reason("./script", errno.ENOENT)
     assert "chmod +x" in reason("./script", errno.EACCES)
     assert "begin it with #!/bin/sh" in reason("./script", errno.ENOEXEC)
-    assert f"'{here}/none' does not exist; create it, or mend cwd (workingDir" in reason(
+    assert f"'{here}/none' does not exist; create it, or correct cwd (workingDir" in reason(
         "php", errno.ENOENT, f"{here}/none"
     )
     assert "Argument list too long" in reason("php", errno.E2BIG)

@@ -154,10 +154,10 @@ class CheckpointError(TideworkError):
     def __init__(self, where: str, position: object) -> None:
         self.position = position
         super().__init__(
-            f"{where} cannot go on after {position!r}: what it iterates does not hold that item. "
-            "Have the same items come in the same order in each attempt, or give a function that "
-            "takes the position and returns what comes after it; to do all of it again, enqueue "
-            "a new job"
+            f"{where} cannot go on after {position!r}: the iterated items do not contain it. "
+            "Make the same items come in the same order in each attempt, or give a function that "
+            "takes the position and returns the items after it. To start from the beginning, "
+            "enqueue a new job"
         )
 
 

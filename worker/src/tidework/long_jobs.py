@@ -142,7 +142,9 @@ class Checkpoint(Generic[T]):
             return dict(await broker.checkpoints(*_place_of(job.describe())))
         except BrokerUnavailableError as error:
             # Nothing of the loop was done: that Redis is away is no fault of the job.
-            raise GivenBack(f"nobody says where {where(self._name)} stands: {error}") from error
+            raise GivenBack(
+                f"the position of {where(self._name)} cannot be read: {error}"
+            ) from error
 
     def _begin(self, job: RunningJob) -> _Walk[T]:
         return _Walk(job, self._name, self._key, starts_there=callable(self._source))
@@ -155,8 +157,8 @@ class Checkpoint(Generic[T]):
         if isinstance(items, Iterable):
             return items
         raise ConfigurationError(
-            f"{where(self._name)}: {type(items).__name__} is not to be had with 'for'; write "
-            "'async for', in an 'async def' task"
+            f"{where(self._name)}: {type(items).__name__} cannot be iterated with 'for'; "
+            "write 'async for', in an 'async def' task"
         )
 
 

@@ -23,7 +23,7 @@ JOB_EVENTS = {
     "failed": "Attempts that failed, timeouts included",
     "retried": "Failed attempts that will be followed by another",
     "dead": "Jobs buried",
-    "released": "Jobs given back uncounted",
+    "released": "Jobs released uncounted",
     "lost": "Started jobs whose child died",
     "cancelled": "Running jobs stopped on request",
     "lease_lost": "Attempts whose result was refused: the lease was no longer ours",
@@ -99,7 +99,7 @@ class _Collector:
         yield slots
         yield GaugeMetricFamily(
             "tidework_worker_last_heartbeat_timestamp_seconds",
-            "When the worker last told Redis that it lives",
+            "When the worker last reported to Redis",
             value=numbers.last_heartbeat_at,
         )
         yield _counter("tidework_documents_rejected", "No jobs", "queue", numbers.rejected)

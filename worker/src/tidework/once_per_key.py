@@ -89,11 +89,13 @@ class Once:
             answer = await broker.once_begin(queue, lease, self._key)
         except (BrokerUnavailableError, NotDurableError) as error:
             # Nothing of the block was done: that Redis is away is no fault of the job.
-            raise GivenBack(f"nobody says who is to do once({self._key!r}): {error}") from error
+            raise GivenBack(
+                f"Redis does not say which job does once({self._key!r}): {error}"
+            ) from error
         if answer is OnceAnswer.LOST:
             raise LeaseLostError(job.id, job.queue)
         if answer is OnceAnswer.PENDING:
-            raise GivenBack(f"another job is at the block of once({self._key!r})")
+            raise GivenBack(f"another job is in the block of once({self._key!r})")
         self._held = (queue, lease) if answer is OnceAnswer.FIRST else None
         return self._held is not None
 
@@ -106,7 +108,7 @@ class Once:
             is_ours = await broker.once_end(queue, lease, self._key, ttl=self._ttl)
         except BrokerError as error:
             if not self._failures:
-                text = "the end of once(%r) is told again until Redis takes it: %s"
+                text = "the end of once(%r) is reported again until Redis takes it: %s"
                 logger.warning(text, self._key, error)
             self._failures += 1
             return False

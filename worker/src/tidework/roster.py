@@ -76,14 +76,14 @@ class WorkerEntry:
             case WorkerState.STALE:
                 return (
                     f"not seen for {in_words(self.presence.silent_for)}: it died, stands still or "
-                    "does not reach Redis; what it held runs again elsewhere"
+                    "does not reach Redis; its jobs run again elsewhere"
                 )
             case WorkerState.DRAINING:
-                return "it ends after what it runs"
+                return "it ends after its running jobs"
             case WorkerState.CORDONED:
                 return f"by {_by_whom(self.cordon)}: it claims nothing"
             case WorkerState.PAUSED:
-                return "a queue of it is paused"
+                return "one of its queues is paused"
         return ""
 
 
@@ -174,8 +174,8 @@ class Roster:
             return "it has ended meanwhile"
         silent = in_words(present[who].silent_for)
         return (
-            f"nothing came within {patience:g} s, and it was last seen {silent} ago; if it stands "
-            "still, SIGUSR1 may still have it log its stacks"
+            f"no answer came within {patience:g} s, and it was last seen {silent} ago; if it "
+            "stands still, SIGUSR1 may still make it log its stacks"
         )
 
 

@@ -26,8 +26,8 @@ def pause_of(document: TaskQueue) -> Trouble | None:
     if is_left_alone(document):
         return Trouble(
             "Disabled",
-            f"annotation {AUTOSCALING_ANNOTATION} is `disabled`: whoever sets the Deployment's "
-            "replicas decides; remove the annotation to follow the load",
+            f"annotation {AUTOSCALING_ANNOTATION} is `disabled`: the operator does not "
+            "change the Deployment's replicas; remove the annotation to follow the load",
         )
     if document.spec.replicas is not None:
         return Trouble(
@@ -75,7 +75,7 @@ def pinned(replicas: int, fleet: Fleet, *, is_readable: bool) -> Decision:
     drain_to = replicas if is_readable else max(replicas, fleet.replicas)
     words = f"spec.replicas pins {replicas}"
     if drain_to != replicas:
-        words += f"; holding {drain_to}, as it is unknown who holds jobs"
+        words += f"; holding {drain_to}, as it is unknown which workers hold jobs"
     return Decision(
         replicas=max(drain_to, min(fleet.states.busy, fleet.replicas)),
         wanted=replicas,

@@ -206,4 +206,4 @@ def _waiting(
         return "the ReplicaSet controller is given time to see the marks"
     if in_the_way is not None and not in_the_way.is_ready:
         return f"pod {in_the_way.name} is not ready, but its worker may hold jobs"
-    return "cordoned workers finish what they hold"
+    return "cordoned workers finish their jobs"

@@ -123,8 +123,8 @@ TASK_QUEUE = Definition(
     kind=Kind.TASK_QUEUE,
     singular="taskqueue",
     short_name="tq",
-    description="A queue of jobs and the workers that work it off: as many of them as the load "
-    "asks for, down to none.",
+    description="A queue of jobs and the workers that serve it: as many as the load asks for, "
+    "down to none.",
     spec=TaskQueueSpec,
     status=TaskQueueStatus,
     columns=(

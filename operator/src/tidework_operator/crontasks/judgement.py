@@ -63,14 +63,14 @@ def _schedule(reading: CronReading) -> Condition:
     if reading.schedule_faults:
         return Condition(SCHEDULE_VALID, False, _INVALID, _say(reading.schedule_faults))
     return Condition(
-        SCHEDULE_VALID, None, _SPEC_INVALID, "the schedule is looked at once the spec is mended"
+        SCHEDULE_VALID, None, _SPEC_INVALID, "the schedule is checked once the spec is corrected"
     )
 
 
 def _queue(subject: Subject) -> Condition:
     name, space = subject.reading.queue, subject.namespace
     if not name:
-        return Condition(QUEUE_FOUND, None, _SPEC_INVALID, "spec.queue cannot be read; mend it")
+        return Condition(QUEUE_FOUND, None, _SPEC_INVALID, "spec.queue cannot be read; correct it")
     if subject.has_queue:
         return Condition(QUEUE_FOUND, True, QUEUE_FOUND, _cut_timeout(subject))
     hint = "there is none at all"

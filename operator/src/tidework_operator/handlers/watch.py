@@ -80,7 +80,7 @@ class Watch:
             self._pause = FIRST_PAUSE
         pause, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
         seconds = pause.total_seconds()
-        logger.warning("the watch has ended and begins anew in %g s: %s", seconds, why)
+        logger.warning("the watch has ended and restarts in %g s: %s", seconds, why)
         self._listings = self._inventory.listings
         self._on_end()
         return pause
@@ -133,4 +133,4 @@ def _reason(tasks: Collection[asyncio.Task[None]]) -> str:
     for task in tasks:
         if task.done() and not task.cancelled() and (error := task.exception()) is not None:
             return f"{task.get_name()}: {str(error) or type(error).__name__}"
-    return "told to end"
+    return "asked to end"

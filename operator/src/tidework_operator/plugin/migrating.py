@@ -30,7 +30,7 @@ from tidework_operator.plugin.session import Choice, Session, ask_cluster, clust
     required=True,
     help="Folder for the files.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@click.option("--overwrite", is_flag=True, help="Overwrite existing files.")
 @click.option("--queue", default="", help="Name of the TaskQueue.  [default: the CronJob's]")
 @click.option("--image", default="", help="Of the workers: Tidework's with the command's files.")
 @click.option("--module", default="cronjob_tasks", show_default=True, help="Of the command.")
@@ -58,7 +58,9 @@ def migrate_cronjob(
     if options.queue and not is_dns_label(options.queue):
         raise ConfigurationError(f"--queue {options.queue!r} is not a DNS label: a-z, 0-9, '-'")
     if not options.module.isidentifier():
-        raise ConfigurationError(f"--module {options.module!r} is no name that Python can import")
+        raise ConfigurationError(
+            f"--module {options.module!r} is not a name that Python can import"
+        )
     if file is not None:
         cronjob = _read(file)
     else:
@@ -83,7 +85,7 @@ def _read(file: TextIO) -> Any:
     try:
         return yaml.safe_load(file)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file.name} is no YAML document: {error}") from error
+        raise ConfigurationError(f"{file.name} is not a YAML document: {error}") from error
 
 
 def _judged(folder: Path) -> int:
@@ -91,6 +93,6 @@ def _judged(folder: Path) -> int:
     try:
         read_manifests([folder])
     except ManifestErrors as error:
-        click.echo(f"to be mended by hand:\n{error}", err=True)
+        click.echo(f"to be corrected by hand:\n{error}", err=True)
         return 1
     return 0

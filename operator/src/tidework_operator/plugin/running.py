@@ -49,7 +49,7 @@ async def ask_for_run(cluster: Cluster, found: Object, nonce: str, clock: Clock)
     if ready is not None and ready["status"] == "False":
         raise NotServedError(
             f"CronTask {namespace}/{name} is not served ({ready['reason']}), so it would not run "
-            f"before that is mended: {ready.get('message', '')}"
+            f"before that is corrected: {ready.get('message', '')}"
         )
     document = parse_document(found, namespace=namespace, file=f"CronTask {namespace}/{name}")
     assert isinstance(document, CronTask)
@@ -93,5 +93,5 @@ async def wait_enqueued(cluster: Cluster, request: ManualRequest, timeout: timed
     except TimeoutError as error:
         raise click.ClickException(
             f"not seen enqueued within {timeout.total_seconds():g} s; `kubectl describe crontask "
-            f"-n {request.namespace} {request.name}` tells how it fares"
+            f"-n {request.namespace} {request.name}` shows its state"
         ) from error

@@ -52,7 +52,7 @@ class Subject:
     """A TaskQueue whose spec can be read, and what became of it.
 
     objects: why its objects could not be applied, None if they were
-    workers: why its workers do not start, None if nothing is known against them
+    workers: why its workers do not start, None if no problems are known
     secret:  the Secret with the URL of its workers' Redis
     keeps:   how many dead letters it keeps at most
     seen:    None until the autoscaler looked at it
@@ -85,9 +85,9 @@ def judge_invalid(errors: ManifestErrors) -> tuple[Condition, ...]:
     faults = "; ".join(
         f"{error.field}: {error.reason}" if error.field else error.reason for error in errors.errors
     )
-    words = "looked at once the spec is mended"
+    words = "checked once the spec is corrected"
     return (
-        Condition(READY, False, "SpecInvalid", f"what runs is left as it is: {faults}"),
+        Condition(READY, False, "SpecInvalid", f"running pods stay as they are: {faults}"),
         *(
             Condition(type_, None, "SpecInvalid", words)
             for type_ in (
@@ -125,7 +125,7 @@ def _limited(seen: Observation | None) -> Condition:
     for limit, (reason, words) in _LIMITS.items():
         if limit in seen.scaling.limits:
             return Condition(SCALING_LIMITED, True, reason, words)
-    return Condition(SCALING_LIMITED, False, "AsWanted", "the replicas are what is asked for")
+    return Condition(SCALING_LIMITED, False, "AsWanted", "the replicas are as asked for")
 
 
 def _workers(subject: Subject) -> Condition:
@@ -139,7 +139,7 @@ def _workers(subject: Subject) -> Condition:
         return Condition(WORKERS_HEALTHY, False, "WorkersSilent", words)
     if not seen.pods:
         return Condition(WORKERS_HEALTHY, True, "NoWorkers", "there are none at present")
-    return Condition(WORKERS_HEALTHY, True, "Healthy", "nothing is known against them")
+    return Condition(WORKERS_HEALTHY, True, "Healthy", "no problems are known")
 
 
 def _dead_letters(subject: Subject) -> Condition:

@@ -174,7 +174,7 @@ def _foreign(found: Object, queue: TaskQueue) -> Trouble | None:
     if controller or "deletionTimestamp" in metadata:
         return Trouble(
             "PredecessorRemains",
-            f"Deployment {name} still belongs to an earlier TaskQueue of this name; it is waited "
-            "for until the cluster has deleted it",
+            f"Deployment {name} still belongs to an earlier TaskQueue of this name; waiting "
+            "until the cluster has deleted it",
         )
     return None  # orphaned on purpose, or restored: it is adopted

@@ -83,7 +83,9 @@ def _refused(deployment: Object | None) -> Trouble | None:
             "PodSecurityViolated",
             f"pods are refused: {said}; remove what the namespace forbids from spec.template",
         )
-    return Trouble("PodsRefused", f"pods are refused: {said}; mend the spec or the policy it names")
+    return Trouble(
+        "PodsRefused", f"pods are refused: {said}; correct the spec or the policy it names"
+    )
 
 
 def _stalled(deployment: Object | None) -> Trouble | None:
@@ -116,7 +118,7 @@ def _config(pod: Object, connection: str) -> Trouble | None:
         )
     return Trouble(
         "ContainerConfigError",
-        f"{said}; create what is missing, or mend spec.env and spec.template",
+        f"{said}; create what is missing, or correct spec.env and spec.template",
     )
 
 
@@ -177,7 +179,8 @@ def _unschedulable(pod: Object) -> Trouble | None:
     return Trouble(
         "Unschedulable",
         f"no node takes them: {_said(condition.get('message'))}; add or free nodes, or lower "
-        "spec.resources.requests, or mend nodeSelector, affinity and tolerations of spec.template",
+        "spec.resources.requests, or correct nodeSelector, affinity and tolerations of "
+        "spec.template",
     )
 
 

@@ -52,7 +52,7 @@ def trouble_of(error: ClusterError) -> Trouble:
     if error.status in (400, 422) or "typed patch object" in said or _CONVERTED.match(said):
         words = in_terms_of_the_spec(said)
         return Trouble("SpecRefused", f"the API server refuses what the spec asks for: {words}")
-    return Trouble("ApiServerTrouble", f"{error}; it is tried again")
+    return Trouble("ApiServerTrouble", f"{error}; trying again")
 
 
 def in_terms_of_the_spec(said: str) -> str:

@@ -108,7 +108,7 @@ def worker(ctx: click.Context, /, queue: tuple[str, ...], **given: Any) -> None:
     """Run jobs of one or more queues; or look at running workers, by one of the commands.
 
     --app names the module with the tasks, or a commands file (.yaml, .yml, .json).
-    SIGTERM ends it after the jobs that run; a second one hands them back at once.
+    SIGTERM ends it after its running jobs; a second one releases them at once.
     """
     if ctx.invoked_subcommand is not None:
         _refuse_options_of_a_run(ctx, ctx.invoked_subcommand)
@@ -143,7 +143,7 @@ def _refuse_options_of_a_run(ctx: click.Context, command: str) -> None:
 @namespace_option
 @log_options
 def scheduler(files: tuple[Path, ...], **given: Any) -> None:
-    """Fire the CronTasks of FILES into Redis and keep their queues.
+    """Fire the CronTasks of FILES, and do the upkeep of their queues.
 
     Run two for failover: one leads, the other takes over within seconds.
     """

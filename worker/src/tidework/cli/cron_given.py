@@ -62,7 +62,7 @@ def when_options(command: F) -> F:
         click.option(
             "--exclude", multiple=True, help="Days without fires: 12-25, 2026-12-24..2027-01-01."
         ),
-        click.option("--name", help="NAMESPACE/NAME of the CronTask, which H is spread by."),
+        click.option("--name", help="NAMESPACE/NAME of the CronTask, by which H spreads."),
         click.option(
             "-f",
             "--file",
@@ -115,7 +115,7 @@ def parse_moment(text: str | None, now: datetime) -> datetime:
         found = datetime.fromisoformat(text)
     except ValueError as error:
         raise ConfigurationError(
-            f"{text!r} is no time; write it as 2030-01-31T06:00:00Z"
+            f"{text!r} is not a time; write it as 2030-01-31T06:00:00Z"
         ) from error
     if found.utcoffset() is None:
         raise ConfigurationError(f"{text!r} has no zone; write Z or +01:00 behind it")

@@ -28,7 +28,7 @@ _NOT_ALL = 1
     required=True,
     help="Folder for the files.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@click.option("--overwrite", is_flag=True, help="Overwrite existing files.")
 @click.option("--system", is_flag=True, help="A user stands before each command (/etc/crontab).")
 @click.option("--queue", default="crontab", show_default=True, help="Name of the TaskQueue.")
 @click.option("--module", default="crontab_tasks", show_default=True, help="Of the commands.")
@@ -48,29 +48,27 @@ def import_crontab(
     """Take over a CRONTAB file, - for standard input, as CronTasks.
 
     Writes tidework.yaml and a Python module into the folder: what `tidework dev` and a cluster
-    take. Whatever is not as it was is told, and stands above its document. Exit status 1 if a job
-    was left out.
+    take. Differences are printed, and stand in a comment above the document. Exit status 1 if a
+    job was left out.
     """
     for title, label in (("--queue", queue), ("--namespace", namespace or "default")):
         if not is_dns_label(label):
             raise ConfigurationError(f"{title} {label!r} is not a DNS label: use a-z, 0-9 and '-'")
     if not module.isidentifier():
-        raise ConfigurationError(f"--module {module!r} is no name that Python can import")
+        raise ConfigurationError(f"--module {module!r} is not a name that Python can import")
     zone = time_zone or machine_zone()
     load_zone(zone)
     options = CrontabOptions(queue, module, namespace, zone, with_user=system)
     try:
         text = crontab.read()
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{crontab.name} is no text: {error}") from error
+        raise ConfigurationError(f"{crontab.name} is not text: {error}") from error
     found = take_over(text, f"crontab {Path(crontab.name).name}", options)
     files = write_files(found, output, overwrite=overwrite)
     for note in found.notes:
         click.echo(f"{crontab.name}: {note}", err=True)
     if not time_zone and found.taken:
-        click.echo(
-            f"the zone of this machine is taken: {zone}; --time-zone names another", err=True
-        )
+        click.echo(f"using the zone of this machine: {zone}; --time-zone names another", err=True)
     click.echo(f"{len(found.taken)} CronTask(s) in {', '.join(map(str, files))}")
     _check(output)
     left_out = sum(note.text.startswith(LEFT_OUT) for note in found.notes)
@@ -84,7 +82,7 @@ def _check(folder: Path) -> None:
     try:
         read_manifests([folder])
     except ManifestErrors as error:
-        print(f"to be mended by hand:\n{error}", file=sys.stderr)
+        print(f"to be corrected by hand:\n{error}", file=sys.stderr)
         raise click.exceptions.Exit(_NOT_ALL) from None
 
 

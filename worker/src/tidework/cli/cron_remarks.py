@@ -98,8 +98,8 @@ def _crons(schedule: Schedule) -> Iterator[CronSchedule]:
 def _about_fields(fields: CronFields) -> Iterator[str]:
     if fields.day_or:
         yield (
-            "both day fields are given: a day that either of them names is enough "
-            "(for both at once there is no form)"
+            "both day fields are given: a day that matches one of them is enough "
+            "(a schedule cannot ask for both)"
         )
     if len(fields.seconds) == 60 and len(fields.minutes) < 60:
         yield (

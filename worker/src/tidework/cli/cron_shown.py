@@ -114,7 +114,7 @@ def _written(fire: datetime) -> str:
 )
 @_after_option
 def explain(language: str, after: str | None, **given: Any) -> None:
-    """What a SCHEDULE means in plain words, and what becomes of it where the clock jumps."""
+    """What a SCHEDULE means in plain words, and what happens where the clock jumps."""
     from tidework.cli.cron_words import words_of
 
     chosen = Language(language)
@@ -136,7 +136,7 @@ def explain(language: str, after: str | None, **given: Any) -> None:
 @when_options
 @_after_option
 def lint(after: str | None, **given: Any) -> None:
-    """Refuse a wrong SCHEDULE with its place and a hint, and remark on what is often not meant.
+    """Refuse a wrong SCHEDULE with its place and a hint, and warn of common mistakes.
 
     Exit status 1 if one is refused.
     """

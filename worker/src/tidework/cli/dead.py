@@ -63,7 +63,7 @@ def _filter_options(command: F) -> F:
 
 @click.group()
 def dead() -> None:
-    """Dead letters: jobs that are out of attempts, and documents that are no jobs."""
+    """Dead letters: jobs that are out of attempts, and documents that are not valid jobs."""
 
 
 @dead.command("list", cls=QueueCommand)

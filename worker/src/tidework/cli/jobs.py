@@ -49,7 +49,7 @@ _GIVEN_AS = {
 
 def _delay(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not isfinite(value):
-        raise click.BadParameter(f"{value} is no number of seconds")
+        raise click.BadParameter(f"{value} is not a number of seconds")
     if value is not None:
         try:
             delay_given("delay", value)
@@ -271,7 +271,7 @@ def _waits(record: JobRecord) -> str | None:
     if end is DeliveryEnd.RETRY:
         return f"attempt {record.attempt} failed: it pauses before the next one"
     if end is DeliveryEnd.RELEASE:
-        return "given back, uncounted: it runs again after a pause"
+        return "released, uncounted: it runs again after a pause"
     return None
 
 

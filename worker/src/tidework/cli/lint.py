@@ -33,8 +33,8 @@ def lint(files: tuple[Path, ...], namespace: str | None, *, apps: bool) -> None:
     """Check the TaskQueue and CronTask documents of FILES: a line for each fault, and remarks.
 
     Commands files among them are checked as well. Exit status 1 if there is a fault. An
-    application that cannot be imported on this machine is told, and is not a fault: it may be
-    complete where its workers run.
+    application that cannot be imported on this machine is reported, but is not a fault: it may
+    be complete where its workers run.
     """
     commands = commands_files(files)
     documents = [file for file in files if file not in commands]

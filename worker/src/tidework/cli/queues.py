@@ -58,11 +58,11 @@ def stats(name: str, redis_url: str | None, namespace: str | None, output: str) 
 
 @queue.command("pause")
 @click.argument("name")
-@click.option("--reason", default="", help="Shown to whoever asks why nothing runs.")
+@click.option("--reason", default="", help="Shown as the reason why nothing runs.")
 @redis_option
 @namespace_option
 def pause(name: str, reason: str, redis_url: str | None, namespace: str | None) -> None:
-    """Let nothing be claimed from the queue NAME; what runs goes on, jobs can be enqueued."""
+    """Stop claims from the queue NAME; running jobs go on, and jobs can be enqueued."""
     client = client_of(redis_url, namespace)
     paused = client.pause_sync(name, reason)
     click.echo("paused" if paused else "it was paused already")

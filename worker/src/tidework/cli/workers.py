@@ -51,7 +51,7 @@ def _roster(queues: Sequence[str], redis_url: str | None, namespace: str | None)
 def list_workers(
     queues: tuple[str, ...], redis_url: str | None, namespace: str | None, output: str
 ) -> None:
-    """Running workers and what they are at."""
+    """Running workers and what they do."""
     entries = drive(_roster(queues, redis_url, namespace).entries())
     if output == "json":
         click.echo(json.dumps([_document(entry) for entry in entries], indent=2))
@@ -109,10 +109,10 @@ def drain_worker(
     redis_url: str | None,
     namespace: str | None,
 ) -> None:
-    """Have a worker claim nothing more.
+    """Stop a worker from claiming jobs.
 
-    What it holds runs to its end. That lasts until --undo, or until the worker ends. The
-    autoscaler takes it away before others when there are too many. To have it end, send it SIGTERM.
+    The jobs that it holds run to their end. This lasts until --undo, or until the worker ends. The
+    autoscaler removes it before others when there are too many. To end it, send it SIGTERM.
     """
     roster = _roster(queues, redis_url, namespace)
     entry = drive(roster.find(name))
@@ -152,7 +152,7 @@ def show_stacks(
     """What the processes of a worker do.
 
     The stacks of all threads of the worker NAME, right now. They are written to its log as well.
-    A process that is stuck is told as such.
+    A process that is stuck is marked.
     """
     roster = _roster(queues, redis_url, namespace)
     answer = drive(roster.stacks(drive(roster.find(name)), timeout, _sleep))
@@ -230,7 +230,7 @@ def _slot_lines(entry: WorkerEntry, jobs: Sequence[Mapping[str, Any]]) -> Iterat
         yield ""
         yield from columns([head, *rows])
     if left_out := _number(said.get("jobs_left_out")):
-        yield f"and {left_out} jobs more, which began later"
+        yield f"and {left_out} more jobs, which began later"
     yield f"free slots: {max(0, _number(said.get('slots')) - _number(said.get('busy')))}"
 
 
@@ -252,4 +252,4 @@ def _stack_lines(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"!! {found['stuck']}"
         yield str(found.get("stacks", "")).rstrip() + "\n"
     if document.get("left_out"):
-        yield f"{document['left_out']} children more were not asked"
+        yield f"{document['left_out']} more children were not asked"

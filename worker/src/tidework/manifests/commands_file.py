@@ -113,7 +113,7 @@ class CommandsFile(Part):
 
     @model_validator(mode="after")
     def _has_names(self) -> Self:
-        rule = "is no name of a task: use 1 to 200 characters of A-Z a-z 0-9 _ . : / -"
+        rule = "is not the name of a task: use 1 to 200 characters of A-Z a-z 0-9 _ . : / -"
         refuse([(("commands", name), rule) for name in self.commands if not is_task_name(name)])
         return self
 

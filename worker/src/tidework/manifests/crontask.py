@@ -278,7 +278,7 @@ class CronTask(Document):
         default="tidework.dev/v1alpha1", description="Version of this document's form."
     )
     kind: Literal["CronTask"] = Field(default="CronTask", description="Always CronTask.")
-    spec: CronTaskSpec = Field(description="What is wanted.")
+    spec: CronTaskSpec = Field(description="The desired state.")
 
     @property
     def queue_name(self) -> QueueName:

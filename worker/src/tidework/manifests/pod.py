@@ -124,12 +124,12 @@ class Resources(Part):
     model_config = ConfigDict(json_schema_extra=cel_rules(*resource_rules()))
 
     requests: dict[str, Quantity] = Field(
-        default={}, max_length=32, description="What is reserved for each replica."
+        default={}, max_length=32, description="Resources reserved for each replica."
     )
     limits: dict[str, Quantity] = Field(
         default={},
         max_length=32,
-        description="What a replica may use at most. Near its memory limit a worker ends its "
+        description="The most that a replica may use. Near its memory limit a worker ends its "
         "largest child first.",
     )
 

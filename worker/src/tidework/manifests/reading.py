@@ -176,7 +176,7 @@ def _read(
     errors: list[ManifestError] = []
     try:
         if file.exists() and not file.is_file():
-            raise YamlError("this is no file and no folder", None)
+            raise YamlError("this is neither a file nor a folder", None)
         for source in read_documents(decode_text(file.read_bytes())):
             if not is_named and is_commands(source.data):
                 return [], []

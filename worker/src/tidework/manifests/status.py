@@ -60,7 +60,7 @@ class Status(Part):
     conditions: tuple[StatusCondition, ...] = Field(
         default=(),
         max_length=32,
-        description="How the object fares; Ready sums the others up.",
+        description="State of the object; Ready sums up the others.",
         json_schema_extra={LIST_TYPE: "map", LIST_KEYS: ["type"]},
     )
 
@@ -142,7 +142,7 @@ class CronTaskStatus(Status):
     )
     active_count: int = Field(default=0, ge=0, description="How many runs have not ended.")
     verdicts: CronVerdicts = Field(
-        default=CronVerdicts(), description="What became of the fires, by number."
+        default=CronVerdicts(), description="Verdicts of the fires, by number."
     )
     run_now: ManualRun | None = Field(
         default=None, description="The last manual run that was asked for and enqueued."

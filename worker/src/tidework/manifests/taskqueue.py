@@ -222,14 +222,15 @@ class TaskQueueSpec(Part):
         default=5,
         ge=0,
         le=TEN_YEARS_S,
-        description="A running job that is cancelled is told, and killed after so many seconds.",
+        description="A running job that is cancelled is asked to stop, and killed after so many "
+        "seconds.",
     )
     max_grace_seconds: int = Field(
         default=3600,
         ge=1,
         le=TEN_YEARS_S,
         description="A drain waits for running jobs for hardTimeoutSeconds + 10, but no longer "
-        "than this; then it hands them back.",
+        "than this; then it releases them.",
     )
     lease_seconds: int = Field(
         default=int(LEASE.total_seconds()),
@@ -291,7 +292,7 @@ class TaskQueue(Document):
         default="tidework.dev/v1alpha1", description="Version of this document's form."
     )
     kind: Literal["TaskQueue"] = Field(default="TaskQueue", description="Always TaskQueue.")
-    spec: TaskQueueSpec = Field(description="What is wanted.")
+    spec: TaskQueueSpec = Field(description="The desired state.")
 
     @property
     def queue_name(self) -> QueueName:

@@ -101,7 +101,9 @@ def duration_of(text: str) -> timedelta:
     """Read ``1d2h3m4s``, any part of it. Raises ScheduleError."""
     found = _DURATION.fullmatch(text)
     if found is None or not text:
-        raise ScheduleError(text[:40], "is no interval", hint="write it as 90s, 5m, 1h30m or 1d")
+        raise ScheduleError(
+            text[:40], "is not an interval", hint="write it as 90s, 5m, 1h30m or 1d"
+        )
     days, hours, minutes, seconds = (
         int(part) if part and len(part) <= 12 else _absent(part) for part in found.groups()
     )

@@ -121,7 +121,7 @@ class _Building:
                 return [self.value(entry, (*path, at)) for at, entry in enumerate(node.value)]
             if isinstance(node, yaml.ScalarNode):
                 return _scalar(node)
-            raise _RefusedError(f"tag {node.tag} is no JSON data")
+            raise _RefusedError(f"tag {node.tag} is not JSON data")
         except _RefusedError as error:
             self.faults.append(Fault(path, str(error)))
             return None
@@ -182,14 +182,14 @@ def _scalar(node: yaml.ScalarNode) -> Any:
         return _integer(text)
     if node.tag == _FLOAT:
         return _number(text)
-    raise _RefusedError(f"tag {node.tag} is no JSON data")
+    raise _RefusedError(f"tag {node.tag} is not JSON data")
 
 
 def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise _RefusedError("holds half of a surrogate pair, which is no character") from error
+        raise _RefusedError("holds half of a surrogate pair, which is not a character") from error
     return text
 
 
@@ -200,7 +200,7 @@ def _integer(text: str) -> int:
     try:
         found = int(digits, 0)
     except ValueError as error:
-        raise _RefusedError(f"{text[:40]} is no whole number") from error
+        raise _RefusedError(f"{text[:40]} is not a whole number") from error
     if not -(2**63) <= found < 2**64:
         raise _RefusedError(
             f"{text[:40]} does not fit into 64 bits; put it in quotes if it is text"
@@ -212,9 +212,9 @@ def _number(text: str) -> float:
     try:
         found = float(text.replace("_", ""))
     except ValueError as error:
-        raise _RefusedError(f"{text[:40]} is no number that JSON knows") from error
+        raise _RefusedError(f"{text[:40]} is not a number in JSON") from error
     if found in (float("inf"), float("-inf")):
-        raise _RefusedError(f"{text[:40]} is no number that JSON knows")
+        raise _RefusedError(f"{text[:40]} is not a number in JSON")
     return found
 
 

@@ -112,7 +112,9 @@ def _of_image(container: Mapping[str, Any]) -> str:
 def _head(found: object) -> tuple[Mapping[str, Any], str]:
     """The CronJob and its name."""
     if not isinstance(found, Mapping) or found.get("kind") != "CronJob":
-        raise ConfigurationError("this is no CronJob: give one document of batch/v1, kind CronJob")
+        raise ConfigurationError(
+            "this is not a CronJob: give one document of batch/v1, kind CronJob"
+        )
     name = _at(found, "metadata").get("name")
     if not isinstance(name, str) or not name:
         raise ConfigurationError("the CronJob has no metadata.name: give it one")

@@ -44,8 +44,8 @@ def converted(when: str) -> When:
         fields[place] = ",".join(_without_random(element) for element in field.split(","))
         if fields[place] != field:
             remarks.append(
-                f"{field} is written {fields[place]}: cron chooses anew at each start, "
-                "H is chosen by the name once for all"
+                f"{field} is written {fields[place]}: cron chooses again at each "
+                "start, H is chosen once, by the name"
             )
     schedule = " ".join(fields)
     parse_fields(schedule, spread="")

@@ -117,7 +117,7 @@ _HEAD = '''\
 """Commands taken over from {source}, each a task of this application.
 
 The exit code of a command is its outcome: 0 a success, 65 a dead letter at once, any other a failed
-attempt (docs/exec-tasks.md). What it writes is in the worker's log.
+attempt (docs/exec-tasks.md). Its output is in the worker's log.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Command:
                 raise ConfigurationError(f"command {self}: {text!r} holds a NUL, remove it")
         for name in self.env:
             if not name or "=" in name or "\0" in name:
-                raise ConfigurationError(f"command {self}: {name!r} is no name of a variable")
+                raise ConfigurationError(f"command {self}: {name!r} is not the name of a variable")
             if name in JOB_VARIABLES:
                 raise ConfigurationError(
                     f"command {self}: {name} is set by the worker; choose another name"

@@ -280,7 +280,7 @@ def decode_newer_job(raw: bytes, *, new_id: str, now: float) -> tuple[Job, bytes
 
 def _check_version(found: object) -> None:
     if type(found) is not int or found < 1:
-        raise EnvelopeError(f"{shown(found)} is no version; use {ENVELOPE_VERSION}", field="v")
+        raise EnvelopeError(f"{shown(found)} is not a version; use {ENVELOPE_VERSION}", field="v")
     if found > ENVELOPE_VERSION:
         raise NewerEnvelopeError(found)
 
@@ -336,7 +336,7 @@ def _optional_number(found: object, name: str, low: float, high: float) -> float
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, (int, float)):
-        raise EnvelopeError(f"{shown(found)} is no number", field=name)
+        raise EnvelopeError(f"{shown(found)} is not a number", field=name)
     if not low <= found <= high:
         raise EnvelopeError(f"{shown(found)} has to lie between {low:g} and {high:g}", field=name)
     return float(found)

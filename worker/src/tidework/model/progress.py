@@ -90,7 +90,7 @@ def check_texts(progress: bytes, positions: bytes) -> None:
         if not isinstance(note, str) or not all(
             isinstance(n, Number | None) for n in (done, total)
         ):
-            raise ValueError(f"{progress!r:.100} is no progress")
+            raise ValueError(f"{progress!r:.100} is not a valid progress")
     read_positions(positions)
 
 

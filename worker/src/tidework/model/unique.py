@@ -63,7 +63,7 @@ class Unique:
         if self.ttl is not None and (
             isinstance(self.ttl, bool) or not isinstance(self.ttl, int | float)
         ):
-            raise EnvelopeError(f"{self.ttl!r} is no number of seconds", field="unique.ttl")
+            raise EnvelopeError(f"{self.ttl!r} is not a number of seconds", field="unique.ttl")
         if (self.ttl is None) == (self.until is UniqueUntil.TTL):
             raise EnvelopeError(
                 "is given with until=ttl and only then, in seconds", field="unique.ttl"

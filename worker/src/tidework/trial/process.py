@@ -88,7 +88,7 @@ async def try_out(trial: Trial) -> Tried:
             )
         if not answer:
             last = _last_line(said)
-            words = f"; the last that it said: {last}" if last else ""
+            words = f"; its last output: {last}" if last else ""
             return Tried(f"app {trial.app!r} ended its process while it was imported{words}")
     return _read(json.loads(answer))
 

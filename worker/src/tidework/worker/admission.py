@@ -66,7 +66,7 @@ def admit(
     attempts = spec.retry.max_attempts if own_attempts is None else int(own_attempts)
     if claimed.releases and claimed.attempt > attempts:
         # Releases beyond the queue's cap count as attempts: nothing circles for ever.
-        reason = f"given back {claimed.releases} times, and all {attempts} attempts are used up"
+        reason = f"released {claimed.releases} times, and all {attempts} attempts are used up"
         return Outcome.bury(JobError("GivenBack", reason, cause="released"))
     return Admission(spec, min(bounds), attempts)
 

@@ -31,7 +31,7 @@ class StopRequest:
             logger.info("%s: no more jobs are claimed, running ones may finish", why)
             self.asked.set()
         elif not self.hurried.is_set():
-            logger.warning("%s again: running jobs are handed back", why)
+            logger.warning("%s again: running jobs are released", why)
             self.hurried.set()
 
 

@@ -209,8 +209,8 @@ def _why(pid: int, text: str) -> str:
             return "it has just ended"
     if text:
         return (
-            f"no Python code has run in it for {2 * ANSWER_WITHIN:g} s: a C call does not give the "
-            "interpreter free, or waits without end; see its first lines"
+            f"no Python code has run in it for {2 * ANSWER_WITHIN:g} s: a C call does not release "
+            "the interpreter, or waits for ever; see its first lines"
         )
     return (
         f"it has not answered within {2 * ANSWER_WITHIN:g} s: it gets no time to run, or a task "

@@ -264,7 +264,7 @@ class Supervisor:
         pairs = zip(self._inboxes, self._consumers, strict=True)
         settled = [_end_claims(inbox, consumer) for inbox, consumer in pairs]
         if not await _wait_for(settled, SETTLE_PATIENCE):
-            logger.error("Redis does not answer: what was not settled returns with its lease")
+            logger.error("Redis does not answer: unsettled jobs return when their leases expire")
             return
         with suppress(BrokerError):
             await self._heartbeat.leave()
@@ -299,9 +299,9 @@ class Supervisor:
 
     def _reload(self) -> None:
         if self.stop.asked.is_set():
-            logger.info("SIGHUP: the worker drains, nothing is loaded anew")
+            logger.info("SIGHUP: the worker drains, so the application is not reloaded")
             return
-        logger.info("SIGHUP: the application is loaded anew, for jobs that start after that")
+        logger.info("SIGHUP: the application is reloaded, for jobs that start after that")
         self._keeper.reload()
 
     def _readmit(self) -> None:

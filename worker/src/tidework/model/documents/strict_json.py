@@ -108,7 +108,7 @@ def refuse_depth(found: Any, raw: bytes) -> None:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 # Made once: json.dumps and json.loads would make them at every call.

@@ -169,7 +169,7 @@ class _Element:
         before = _bounded_int(found["before"] or "0")
         if before is None or before > 30 or found["before"] == "0":
             hint = "L is the last day, L-1 the one before, L-30 the first of a long month"
-            raise self._refused(f"{self.text[:20]} is no day of any month", hint, self.position)
+            raise self._refused(f"{self.text[:20]} is not a day of any month", hint, self.position)
         return SpecialDay(SpecialKind.BEFORE_LAST, before)
 
     def _of_week(self, found: re.Match[str]) -> SpecialDay:

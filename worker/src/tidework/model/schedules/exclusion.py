@@ -75,7 +75,7 @@ def parse_exclusions(entries: Iterable[str]) -> Exclusions:
     for entry in entries:
         found = _ENTRY.fullmatch(entry)
         if found is None:
-            raise ScheduleError(entry[:40], "this is no day and no stretch", hint=_HINT)
+            raise ScheduleError(entry[:40], "this is neither a day nor a range", hint=_HINT)
         first, last = found[1], found[2] or found[1]
         if len(first) != len(last):
             reason = "one end has a year and the other has none"

@@ -240,8 +240,8 @@ def hints_of(task: str, function: Callable[..., Any]) -> dict[str, Any]:
         return get_type_hints(function, include_extras=True)
     except NameError as error:
         raise ConfigurationError(
-            f"task {task!r}: an annotation cannot be read: {error}; what it names is needed "
-            "while the program runs, so import it outside of TYPE_CHECKING"
+            f"task {task!r}: an annotation cannot be read: {error}; its names are needed "
+            "while the program runs, so import them outside of TYPE_CHECKING"
         ) from error
 
 

@@ -208,8 +208,8 @@ def _refuse_fields(what: str, node: _Node) -> None:
         name = read_alias(field) or own_name
         if field.get("serialization_exclude"):
             raise ConfigurationError(
-                f"{what}: {owner}.{name} is declared with exclude=True, so that it would be left "
-                "out on the way; give it no exclude, or leave it out of what is sent"
+                f"{what}: {owner}.{name} is declared with exclude=True, so it would be lost "
+                "on the way; remove exclude, or do not send the field"
             )
         if "validation_alias" in field and read_alias(field) is None and not by_name:
             raise ConfigurationError(

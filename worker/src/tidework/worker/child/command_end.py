@@ -133,7 +133,7 @@ def _message_of(end: CommandEnd) -> str:
     if meaning := _MEANINGS.get(end.code):
         what += f" ({meaning})"
     if end.code == -9:
-        what += ", as the system does for want of memory"
+        what += ", usually for lack of memory"
     complaint = _complaint_in(end.trace)
     if len(complaint) > _COMPLAINT_LIMIT:
         complaint = f"{complaint[:_COMPLAINT_LIMIT]}..."
@@ -151,13 +151,13 @@ def _fault_of(command: Command, error: OSError) -> str:
     """Why the system did not start it, and how to mend that."""
     program, folder = command.argv[0], Path(command.cwd).absolute()
     if not folder.is_dir():
-        remedy = "create it, or mend cwd (workingDir in a commands file)"
+        remedy = "create it, or correct cwd (workingDir in a commands file)"
         return f"its working directory {str(folder)!r} does not exist; {remedy}"
     if not os.access(folder, os.X_OK):
         return f"its working directory {str(folder)!r} may not be entered; give the worker access"
     if error.errno == errno.ENOENT and os.sep in program:
         if (folder / program).exists():
-            return f"{program!r} is there, but the interpreter that its first line names is not"
+            return f"{program!r} exists, but the interpreter in its first line does not"
         return f"there is no file {str(folder / program)!r}"
     if error.errno == errno.ENOENT:
         return (
@@ -167,5 +167,5 @@ def _fault_of(command: Command, error: OSError) -> str:
     if error.errno == errno.EACCES:
         return f"{program!r} may not be executed; chmod +x, or name its interpreter: ['sh', ...]"
     if error.errno == errno.ENOEXEC:
-        return f"{program!r} is no program; begin it with #!/bin/sh, or name its interpreter"
+        return f"{program!r} is not a program; begin it with #!/bin/sh, or name its interpreter"
     return f"{error.strerror or error}"

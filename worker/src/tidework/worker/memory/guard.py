@@ -98,8 +98,8 @@ class MemoryGuard:
             self._is_told = True
             logger.error(
                 "memory is short, %d of %d MiB are in use, but all children that could be ended "
-                "hold %d MiB: see what else does (files in memory as in /dev/shm, other programs, "
-                "the application itself), or raise the limit",
+                "hold %d MiB: look for other users of memory (files as in /dev/shm, other "
+                "programs, the application itself), or raise the limit",
                 *(used >> 20, self._gauge.limit >> 20, held >> 20),
             )
 

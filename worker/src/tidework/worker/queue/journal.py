@@ -130,7 +130,7 @@ class Journal:
             at = running.started_at
             seconds = None if at is None else self._clock.monotonic() - at
             extra = self._fields_of(job_id, task, running.claimed.attempt, seconds)
-        logger.warning("lease lost, the result is not ours to give", extra=extra)
+        logger.warning("lease lost, the result does not count", extra=extra)
 
     def note_redis_error(self, error: Exception, doing: str) -> None:
         """A request to Redis failed; it will be sent again."""
