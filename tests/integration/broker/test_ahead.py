@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.proxy import Fate, Proxy
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import until
 from tidework.broker.documents import MARKER
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.errors import BrokerUnavailableError
@@ -69,9 +70,11 @@ async def test_one_that_was_given_up_claims_nothing_later(
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    async with asyncio.timeout(10):
-        while "blmove" in str(await direct.transport.command("CLIENT", "LIST")):
-            await asyncio.sleep(0.01)  # until the server knows
+
+    async def is_ended() -> bool:
+        return "blmove" not in str(await direct.transport.command("CLIENT", "LIST"))
+
+    await until(is_ended, "the server knows")
 
     await direct.enqueue(queue, [Job("a", "t", {})])
 

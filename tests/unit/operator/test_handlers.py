@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.api_server import ApiServer, refusal
 from tests.support.fake_cluster import FakeCluster
+from tests.support.waiting import until
 from tidework.loop import Loop
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.handlers import Watch
@@ -87,12 +88,6 @@ async def bench(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(server)
     await bench.relist.tick()
     return bench
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def client_tasks() -> set[str]:

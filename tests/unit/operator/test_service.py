@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.api_server import ApiServer, refusal
 from tests.support.fake_cluster import FakeCluster
+from tests.support.waiting import until
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
@@ -84,9 +85,11 @@ class Room:
 
     async def wait_for_a_fire(self) -> None:
         before = len(await self.jobs())
-        async with asyncio.timeout(20):
-            while len(await self.jobs()) == before:
-                await asyncio.sleep(0.02)
+
+        async def look() -> bool:
+            return len(await self.jobs()) > before
+
+        await until(look, "a fire")
 
     def lease(self) -> dict[str, Any]:
         (found,) = self.cluster.objects(Kind.LEASE)
@@ -108,12 +111,6 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidework_operator.inventory.RELIST_SOON", timedelta(seconds=0.5))
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.02)
 
 
 async def test_an_api_server_that_goes_away_stops_no_fire(room: Room) -> None:
@@ -211,9 +208,10 @@ async def test_a_crontask_that_is_deleted_fires_no_more(room: Room) -> None:
         room.cluster.remove(Kind.CRON_TASK, "shop", "digest")
         await until(lambda: not service.registry.specs)
 
-        async with asyncio.timeout(20):
-            while await room.memory.crontasks(QUEUE):
-                await asyncio.sleep(0.02)
+        async def is_forgotten() -> bool:
+            return not await room.memory.crontasks(QUEUE)
+
+        await until(is_forgotten)
 
 
 async def test_a_standby_is_ready_writes_nothing_and_takes_over_at_the_end_of_the_leader(

@@ -9,7 +9,8 @@ from functools import partial
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench
 from tests.unit.worker.jobs import Source
 from tidework.backoff import Backoff
 from tidework.broker.documents import MARKER

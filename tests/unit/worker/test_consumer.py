@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, sequences, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench, sequences
 from tidework.broker.documents import MARKER
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeRequest
@@ -25,11 +26,11 @@ async def bench() -> AsyncIterator[Bench]:
 
 
 async def state(bench: Bench, name: str, wanted: JobState) -> None:
-    async with asyncio.timeout(10):
-        record = None
-        while record is None or record.state is not wanted:
-            await asyncio.sleep(0.002)
-            record = await bench.broker.get_job(QUEUE, name)
+    async def look() -> bool:
+        record = await bench.broker.get_job(QUEUE, name)
+        return record is not None and record.state is wanted
+
+    await until(look, f"{name} is {wanted}")
 
 
 async def test_a_job_is_claimed_run_and_settled(bench: Bench) -> None:
@@ -189,9 +190,10 @@ async def test_a_job_of_a_killed_child_is_lost_and_those_behind_it_are_not(bench
     bench.bring_up(bench.child)
     await bench.wait_sent(2)
 
-    async with asyncio.timeout(10):
-        while (await bench.job("a")).losses == 0:
-            await asyncio.sleep(0.002)
+    async def is_lost() -> bool:
+        return (await bench.job("a")).losses > 0
+
+    await until(is_lost)
     for name in ("b", "c"):
         assert (await bench.job(name)).losses == 0
 

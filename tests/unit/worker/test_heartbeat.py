@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import until
+from tests.support.waiting import until
 from tests.unit.worker.reporter import Reporter
 from tidework.clock import SystemClock
 from tidework.errors import BrokerUnavailableError
@@ -72,10 +72,7 @@ class Bench:
 
     async def answer(self, queue: QueueName = ONE) -> StacksAnswer:
         """Wait for it."""
-        async with asyncio.timeout(10):
-            while (found := await self.broker.stacks(queue, WORKER)) is None:
-                await asyncio.sleep(0.002)
-        return found
+        return await until(lambda: self.broker.stacks(queue, WORKER), "an answer")
 
 
 @pytest.fixture
@@ -143,9 +140,10 @@ async def test_a_request_after_an_answer_gets_a_report_of_its_own(bench: Bench) 
     await until(lambda: bench.reports.asked == 2)
     bench.reports.make(text="the second")
 
-    async with asyncio.timeout(10):
-        while (await bench.answer()).number < number:
-            await asyncio.sleep(0.002)
+    async def is_answered() -> bool:
+        return (await bench.answer()).number >= number
+
+    await until(is_answered)
     assert (await bench.answer()).document == {"text": "the second"}
 
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import wait_until
 from tidework.model.current import CurrentJob, RunningJob
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
@@ -108,14 +108,6 @@ class Bench:
         os.close(self.permits_write)
 
 
-def until(found: Callable[[], bool]) -> None:
-    """Look for ten seconds at most."""
-    deadline = time.monotonic() + 10
-    while not found():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     found = Bench()
@@ -181,7 +173,7 @@ def test_a_stop_that_comes_with_its_job_does_not_get_lost(bench: Bench) -> None:
 def test_what_a_job_says_comes_before_its_end(bench: Bench) -> None:
     bench.send(1)
     assert bench.started() == 1
-    until(lambda: 1 in bench.attempts.jobs)
+    wait_until(lambda: 1 in bench.attempts.jobs)
 
     bench.attempts.jobs[1].note_progress(1, None, "")
 
@@ -193,7 +185,7 @@ def test_what_a_job_says_comes_before_its_end(bench: Bench) -> None:
 def test_a_cancel_waits_for_the_item_of_a_job_and_a_stop_does_not(bench: Bench) -> None:
     bench.send(1)
     assert bench.started() == 1
-    until(lambda: 1 in bench.attempts.jobs)
+    wait_until(lambda: 1 in bench.attempts.jobs)
     job = bench.attempts.jobs[1]
     job.loops = 1
 

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker
 from tests.unit.worker.jobs import Source, held
 from tidework.errors import BrokerError, BrokerRefusedError, BrokerUnavailableError
 from tidework.model.identity import QueueName

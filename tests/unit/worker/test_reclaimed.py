@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest, RenewReply
