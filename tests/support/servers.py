@@ -8,9 +8,8 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -84,22 +83,17 @@ class ServerProcess:
         self._wait_until_up()
 
     def _wait_until_up(self) -> None:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
+        def text() -> str:
+            return (self.folder / "server.log").read_text(errors="replace")[-2000:]
+
+        def is_up() -> bool:
             assert self._process is not None
-            if self._process.poll() is not None:
-                break
-            try:
-                with self.client() as client:
-                    client.ping()
-            except redis.exceptions.AuthenticationError:
-                return
-            except redis.exceptions.RedisError:
-                time.sleep(0.02)
-            else:
-                return
-        text = (self.folder / "server.log").read_text(errors="replace")[-2000:]
-        raise RuntimeError(f"server on port {self.port} did not come up:\n{text}")
+            assert self._process.poll() is None, text()
+            with self.client() as client, suppress(redis.exceptions.AuthenticationError):
+                client.ping()
+            return True
+
+        wait_until(is_up, f"the server on port {self.port} is up", errors=AWAY, story=text)
 
     def sync_and_kill(self) -> None:
         """As ``kill``, once all is on disk: a write may wait for a slow fsync of the one before,
@@ -233,6 +227,12 @@ def loading(server: ValkeyServer) -> Iterator[None]:
 def replica_of(primary: ValkeyServer, binary: Path | None = None) -> ValkeyServer:
     """A server that becomes a replica of ``primary`` when it is started."""
     return ValkeyServer(binary, "--replicaof", f"127.0.0.1 {primary.port}")
+
+
+def wait_until_blocked(server: ServerProcess) -> None:
+    """Wait until somebody waits for work there."""
+    with server.client() as client:
+        wait_until(lambda: client.info("clients")["blocked_clients"], "somebody waits for work")
 
 
 def wait_until_linked(primary: ValkeyServer, replicas: int = 1) -> None:

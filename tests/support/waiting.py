@@ -1,7 +1,8 @@
 """Waiting for a condition: it is looked at until it holds, for a bounded time, and never slept for.
 
 ``wait_until`` in ordinary tests, ``await until`` in tests that are coroutines. What fails says what
-was waited for: in the words of the test, or else as it stands in its source.
+was waited for: in the words of the test, or else as it stands in its source. For what must not
+happen there is no condition; ``let_turn`` gives it its chance.
 """
 
 from __future__ import annotations
@@ -87,6 +88,12 @@ async def until(
         if not bound.expired():
             raise
         raise AssertionError(_failure(found, what, seconds, last)) from None
+
+
+async def let_turn() -> None:
+    """Let everything run that can run without the clock: for what must not happen."""
+    for _ in range(200):
+        await asyncio.sleep(0)
 
 
 def _failure(

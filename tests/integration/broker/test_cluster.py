@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from tests.support.clusters import ClusterNode, ThreeNodes
-from tests.support.servers import AWAY, ValkeyServer
-from tests.support.waiting import until, wait_until
+from tests.support.servers import ValkeyServer, wait_until_blocked
+from tests.support.waiting import until
 from tidework.broker.connection.transport import Call, drive
 from tidework.broker.redis.redis_broker import RedisBroker, connect, connect_blocking
 from tidework.broker.scripts import load_script
@@ -165,14 +165,6 @@ async def test_whoever_waits_for_work_goes_where_the_queue_goes(
     target.say("LPUSH", f"tw1:{{{queue}}}:inbox", "a document")
 
     assert await asyncio.wait_for(waiting, 20) == b"a document"
-
-
-def wait_until_blocked(server: ValkeyServer) -> None:
-    def blocked() -> bool:
-        with server.client() as client:
-            return bool(client.info("clients")["blocked_clients"] == 1)
-
-    wait_until(blocked, "somebody waits for work", errors=AWAY)
 
 
 async def test_a_server_that_is_away_fails_its_own_calls_only(

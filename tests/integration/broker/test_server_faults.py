@@ -74,7 +74,7 @@ async def test_a_killed_server_keeps_what_it_acknowledged_and_spares_live_jobs(
     server.kill()
     with pytest.raises(BrokerUnavailableError):
         await broker.stats(QUEUE)
-    await asyncio.sleep(LEASE.total_seconds() * 1.2)
+    await asyncio.sleep(LEASE.total_seconds() * 1.2)  # the outage is longer than a lease
     server.restart()
     await until_it_answers(broker)
     assert (await broker.stats(QUEUE)).states[JobState.READY] == 500
@@ -87,8 +87,7 @@ async def test_a_server_that_stood_still_spares_live_jobs(
     held = await claim(broker, 8)
     await broker.upkeep(QUEUE)
     server.freeze()
-    # Longer than the lease and than any gap that passes for ordinary.
-    await asyncio.sleep(3.5)
+    await asyncio.sleep(3.5)  # longer than the lease and than any gap that passes for ordinary
     server.thaw()
     await until_it_answers(broker)
     await expect_that_live_jobs_survive(broker, held)

@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -212,9 +212,8 @@ class WorkerProcess:
 
     def remains(self) -> list[int]:
         """Processes of it that still live; they are killed."""
-        deadline = time.monotonic() + 5
-        while any(map(is_alive, self._seen)) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        with suppress(AssertionError):
+            wait_until(lambda: not any(map(is_alive, self._seen)), "all have ended", 5)
         found = [pid for pid in self._seen if is_alive(pid)]
         for pid in found:
             os.kill(pid, signal.SIGKILL)

@@ -146,7 +146,7 @@ def test_attempts_to_reconnect_are_few(
         worker.wait_event("job succeeded")
         wait_missed(worker)
         before, began = crowd.count, time.monotonic()
-        wait_until(lambda: time.monotonic() > began + 8, "some time passes")
+        time.sleep(8)  # a rate is counted over some time
         rate = (crowd.count - before) / (time.monotonic() - began)
     finally:
         crowd.close()
@@ -170,7 +170,7 @@ async def test_a_network_that_swallows_everything_brings_no_crowd_either(
             (folder / "a.go").touch()
             wait_missed(worker)
             before, began = proxy.accepted, time.monotonic()
-            wait_until(lambda: time.monotonic() > began + 8, "some time passes")
+            time.sleep(8)  # a rate is counted over some time
             rate = (proxy.accepted - before) / (time.monotonic() - began)
             proxy.drops = False
             return rate

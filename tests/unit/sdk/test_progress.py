@@ -147,7 +147,7 @@ def test_the_end_waits_for_what_a_thread_is_about_to_send() -> None:
         if progress.startswith(b"[2,"):
             sends.set()
             assert ends.wait(10)
-            time.sleep(0.05)
+            time.sleep(0.05)  # the end has begun meanwhile
         story.append(progress.decode())
         return True
 
