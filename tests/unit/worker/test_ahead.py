@@ -24,7 +24,7 @@ from tidework.testing.memory.broker import MemoryBroker
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    found = Bench(slots=2)
+    found = Bench(slots=2, lease=timedelta(seconds=3))
     found.start()
     await until(lambda: found.broker.waits > 0)
     yield found

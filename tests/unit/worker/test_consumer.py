@@ -240,7 +240,11 @@ async def test_a_running_job_is_cancelled_by_killing_its_child() -> None:
         bench.read()
 
         assert await bench.broker.cancel(QUEUE, "a") == "requested"
-        await until(lambda: bench.pool.unreaped_since() is not None)
+        job = bench.consumer.held["a"]
+        await until(lambda: job.stopped_at)
+        job.stopped_at -= 60
+        bench.look()
+        assert bench.pool.unreaped_since() is not None
         bench.pool.on_child_ended(bench.child.pid, -9)
 
         await state(bench, "a", JobState.CANCELLED)

@@ -107,7 +107,7 @@ async def test_a_cordon_that_ends_while_no_slot_is_free_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(consumer_module, "CORDONED_FOR", 0.05)
-    bench = Bench()
+    bench = Bench(lease=timedelta(seconds=0.6))
     bench.start()
     try:
         await until(bench.consumer.starved.is_set)
