@@ -19,6 +19,7 @@ from tidework.loop import Loop
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.handlers import Watch
 from tidework_operator.inventory import Inventory, Relist
+from tidework_operator.patience import Patience
 
 QUEUE = Kind.TASK_QUEUE
 
@@ -43,6 +44,7 @@ class WatchedServer:
             namespaces,
             take_signals=self.count_signals,
             on_end=self.list_again.set,
+            patience=Patience(watch_pause=timedelta(0), watch_resends=(0.0,)),
         )
 
     async def access(self) -> dict[str, Any]:
@@ -82,9 +84,7 @@ async def server() -> AsyncIterator[ApiServer]:
 
 
 @pytest.fixture
-async def watched(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> WatchedServer:
-    monkeypatch.setattr("tidework_operator.handlers.watch.FIRST_PAUSE", timedelta(0))
-    monkeypatch.setattr("tidework_operator.handlers.watch.RETRY_AFTER_S", (0.0,))
+async def watched(server: ApiServer) -> WatchedServer:
     watched = WatchedServer(server)
     await watched.relist.tick()
     return watched

@@ -11,6 +11,8 @@ import pytest
 from tests.unit.operator.elections import START, Contest
 from tidework.clock import ManualClock
 from tidework_operator.cluster import ClusterError, Kind
+from tidework_operator.leadership.election import RENEW_DEADLINE
+from tidework_operator.patience import USUAL, Patience
 
 
 async def test_a_leader_goes_on_while_the_api_server_is_away(
@@ -60,10 +62,10 @@ async def test_without_an_api_server_nobody_becomes_leader() -> None:
 async def test_an_answer_that_does_not_come_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert USUAL.lease_look * 2 <= RENEW_DEADLINE, "there is time for another request"
     contest = Contest()
-    leader = contest.candidate("a")
+    leader = contest.candidate("a", patience=Patience(lease_look=timedelta(seconds=0.05)))
     await leader.tick()
-    monkeypatch.setattr("tidework_operator.leadership.election._LOOK_WITHIN", timedelta(0))
     monkeypatch.setattr(contest.cluster, "get", _never)
 
     await leader.tick()

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.cluster import Kind, Object
+from tidework_operator.patience import Patience
 from tidework_operator.service import LEADER_MARKER, FreshTerms, OperatorService
 from tidework_operator.settings import OperatorSettings
 
@@ -50,6 +52,7 @@ class Room:
         self.cluster = server.cluster
         self.memory = MemoryBroker()
         self.folder = folder
+        self.patience = Patience(relist_soon=timedelta(seconds=0.5))
 
     def replica(self, identity: str) -> OperatorService:
         settings = OperatorSettings.load(
@@ -59,7 +62,9 @@ class Room:
             lease_namespace="tidework",
             state_dir=self.folder,
         )
-        service = OperatorService(settings, self.cluster, self.access, SystemClock())
+        service = OperatorService(
+            settings, self.cluster, self.access, SystemClock(), patience=self.patience
+        )
         service.connections.broker = self._broker  # type: ignore[method-assign]
         return service
 
@@ -108,11 +113,6 @@ async def room(tmp_path: Path) -> AsyncIterator[Room]:
         yield Room(server, tmp_path)
 
 
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidework_operator.inventory.RELIST_SOON", timedelta(seconds=0.5))
-
-
 async def test_an_api_server_that_goes_away_stops_no_fire(room: Room) -> None:
     room.cluster.put(Kind.TASK_QUEUE, taskqueue())
     room.cluster.put(Kind.CRON_TASK, crontask())
@@ -142,7 +142,7 @@ async def test_a_leader_that_restarts_meanwhile_fires_from_the_snapshot(
     monkeypatch.setattr(
         "tidework_operator.leadership.election.LEASE_DURATION", timedelta(seconds=1)
     )
-    monkeypatch.setattr("tidework_operator.snapshot.WAIT_FOR_LIST", timedelta(seconds=0.1))
+    room.patience = replace(room.patience, first_list=timedelta(seconds=0.1))
     room.cluster.put(Kind.TASK_QUEUE, taskqueue())
     room.cluster.put(Kind.CRON_TASK, crontask())
     async with room.running(room.replica("a")):
