@@ -11,7 +11,7 @@ import pytest
 from tidework.clock import ManualClock
 from tidework.errors import BrokerFullError, BrokerRefusedError
 from tidework.intake import BATCH
-from tidework.maintenance.upkeep import Upkeep
+from tidework.maintenance.upkeep import SWEEP_EVERY, Upkeep
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.testing.memory.broker import MemoryBroker
@@ -24,10 +24,10 @@ FAR = 4_000_000_000
 class KeptQueue:
     """A queue, and upkeep of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sweep_every: timedelta = SWEEP_EVERY) -> None:
         self.clock = ManualClock(datetime(2026, 1, 5, 10, tzinfo=UTC))
         self.broker = MemoryBroker(self.clock)
-        self.upkeep = Upkeep(self.broker, lambda: [QUEUE])
+        self.upkeep = Upkeep(self.broker, lambda: [QUEUE], sweep_every=sweep_every)
 
     async def put(self, *raws: bytes) -> None:
         for raw in raws:
@@ -80,11 +80,10 @@ async def test_many_are_taken_in_by_batches() -> None:
     assert kept.upkeep.counters.taken_in == 3 * BATCH
 
 
-async def test_what_a_dead_worker_had_taken_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = KeptQueue()
+async def test_what_a_dead_worker_had_taken_is_found() -> None:
+    kept = KeptQueue(sweep_every=timedelta(0))
     await kept.put(b'{"id":"a","task":"t"}')
     await kept.broker.wait_for_document(QUEUE, HOUR)
-    monkeypatch.setattr("tidework.maintenance.upkeep._SWEEP_S", 0.0)
 
     await kept.rounds(4)
 
