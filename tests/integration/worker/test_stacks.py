@@ -174,7 +174,7 @@ def test_a_template_that_is_not_yet_ready_to_answer_is_not_ended_by_it(
 
     # Not a child of the first one, which falls to the worker.
     def fresh() -> int | None:
-        found = [p for p in children_of(worker.pid) if "worker.template" in command_of(p)]
+        found = [p for p in children_of(worker.pid) if "worker.child.template" in command_of(p)]
         return found[0] if found else None
 
     second = wait_until(fresh, "another one")
