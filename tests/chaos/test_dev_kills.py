@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ import redis
 from tests.support.dev_process import DevProcess
 from tests.support.process_tree import children_of, is_alive
 from tests.support.servers import free_port, write_to_disk
+from tests.support.waiting import wait_until
 from tidework import JobState, Settings, Tidework
 from tidework.errors import BrokerError
 
@@ -76,15 +77,14 @@ class Scene:
         """Enqueue, again after an error with the same id, as a careful producer does."""
         for _ in range(count):
             job_id = f"job-{len(self.acknowledged)}"
-            deadline = time.monotonic() + 30
-            while job_id not in self.acknowledged:
-                try:
-                    self.note.options(job_id=job_id).enqueue_sync(len(self.acknowledged))
-                except BrokerError:
-                    assert time.monotonic() < deadline, self.dev.story()
-                    time.sleep(0.05)
-                else:
-                    self.acknowledged.add(job_id)
+            note, n = self.note.options(job_id=job_id), len(self.acknowledged)
+            wait_until(
+                partial(note.enqueue_sync, n),
+                "Redis takes it",
+                errors=(BrokerError,),
+                story=self.dev.story,
+            )
+            self.acknowledged.add(job_id)
 
     def write_to_disk(self) -> None:
         """The server syncs by the second: a slow disk would make it lose what it answered."""

@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import redis
 
 from tests.support.fixtures import namespace, redis_server, redis_url, valkey
 from tests.support.leaks import no_leaks
+from tests.support.waiting import let_turn, until
 from tidework.broker.broker import Broker
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.clock import ManualClock
@@ -61,7 +63,17 @@ class Kit:
         if self._kind == "memory":
             self._clock.advance(span)
         else:
-            await asyncio.sleep(span.total_seconds())
+            await asyncio.sleep(span.total_seconds())  # the clock is the server's
+
+    async def until_one_waits(self) -> None:
+        """Until a request that was begun waits for work."""
+        if isinstance(self.broker, RedisBroker):
+            with redis.Redis.from_url(self._url) as client:
+                await until(
+                    lambda: client.info("clients")["blocked_clients"], "somebody waits for work"
+                )
+        else:
+            await let_turn()
 
     async def put(self, *jobs: Job) -> tuple[bool, ...]:
         """Enqueue; whether each was inserted."""

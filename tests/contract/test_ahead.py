@@ -42,7 +42,7 @@ async def state_of(kit: Kit, name: str) -> JobState:
 
 async def test_work_that_comes_is_claimed_at_once(kit: Kit) -> None:
     waiting = asyncio.create_task(wait(kit, ahead(1)))
-    await asyncio.sleep(0.05)
+    await kit.until_one_waits()
     await kit.put(Job("a", "t", {}))
 
     document, reply = await waiting

@@ -308,7 +308,7 @@ async def test_pages_of_ids(kit: Kit) -> None:
 
 async def test_a_worker_that_waits_is_woken_by_an_enqueue(kit: Kit) -> None:
     waiting = asyncio.create_task(kit.broker.wait_for_document(kit.queue, timedelta(seconds=20)))
-    await asyncio.sleep(0.05)
+    await kit.until_one_waits()
     await kit.put(job("a"))
     assert await waiting == MARKER
     reply = await kit.exchange(want=1, woken=True)

@@ -5,13 +5,13 @@ What it started is found by a mark in the environment, which every descendant in
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import secrets
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.support.waiting import wait_until
 
 PROGRAM = ROOT / "examples" / "stdlib-index" / "demo.py"
 LIMIT_S = 240.0
@@ -63,12 +64,14 @@ class Demo:
 
     def wait_until(self, holds: Callable[[], bool], seconds: float = LIMIT_S) -> None:
         """Wait for a condition, while it has to be running."""
-        assert self.process is not None
-        until = time.monotonic() + seconds
-        while not holds():
-            assert self.process.poll() is None, self.text
-            assert time.monotonic() < until, self.text
-            time.sleep(0.05)
+        process = self.process
+        assert process is not None
+
+        def look() -> bool:
+            assert process.poll() is None, self.text
+            return holds()
+
+        wait_until(look, inspect.getsource(holds).strip(), seconds, story=lambda: self.text)
 
     def descendants(self) -> dict[int, str]:
         """Every process that it started, itself included: pid -> command line."""
@@ -83,10 +86,12 @@ class Demo:
 
     def wait_until_nothing_is_left(self) -> None:
         """Every process has ended, by itself."""
-        until = time.monotonic() + END_S
-        while left := self.descendants():
-            assert time.monotonic() < until, f"left behind: {left}\n{self.text}"
-            time.sleep(0.05)
+        wait_until(
+            lambda: not self.descendants(),
+            "nothing is left",
+            END_S,
+            story=lambda: f"{self.descendants()}\n{self.text}",
+        )
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, until
+from tests.integration.worker.processes import WorkerProcess
 from tests.support.fixtures import namespace, redis_url, valkey
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.errors import JobNotFoundError
 from tidework.manifests import read_manifests
@@ -57,7 +58,7 @@ def ended(jobs: Jobs, job_id: str) -> JobRecord:
             return None
         return found if found.state in (JobState.SUCCEEDED, JobState.DEAD) else None
 
-    record = until(look, f"job {job_id} has ended")
+    record = wait_until(look, f"job {job_id} has ended")
     assert record is not None
     return record
 

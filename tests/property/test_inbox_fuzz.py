@@ -23,6 +23,7 @@ from tests.support.inbox_documents import (
     read_strictly,
 )
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import until
 from tests.unit.worker.children import PoolBench
 from tidework.app import Tidework
 from tidework.broker.broker import Broker
@@ -211,9 +212,11 @@ async def taking(broker: Broker, queue: QueueName) -> AsyncIterator[None]:
 
 async def wait_taken(broker: Broker, queue: QueueName) -> None:
     """Until nothing lies in the inbox, or in intake."""
-    async with asyncio.timeout(20):
-        while (await broker.stats(queue)).inbox:
-            await asyncio.sleep(0.005)
+
+    async def is_empty() -> bool:
+        return not (await broker.stats(queue)).inbox
+
+    await until(is_empty, f"all of {queue} is taken in")
 
 
 async def expect_all(broker: Broker, queue: QueueName, raws: Sequence[bytes]) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from redis.crc import key_slot
 
-from tests.support.servers import ValkeyServer, free_port, wait_until
+from tests.support.servers import AWAY, ValkeyServer, free_port
+from tests.support.waiting import wait_until
 from tidework.model.identity import QueueName
 
 SLOTS = 16384
@@ -88,7 +89,7 @@ class ThreeNodes:
     def wait_until_whole(self) -> None:
         """Wait until every server knows the others and who has which slot."""
         for node in self.nodes:
-            wait_until(node.is_whole, "the Cluster is complete")
+            wait_until(node.is_whole, "the Cluster is complete", errors=AWAY)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.process_tree import command_of, descendants_of, is_alive
+from tests.support.waiting import wait_until
 
 Event = dict[str, Any]
 
@@ -69,11 +70,7 @@ class DevProcess:
 
     def wait_until(self, condition: Callable[[], bool], *, within: float = 40) -> None:
         """Look until the condition is true."""
-        deadline = time.monotonic() + within
-        while not condition():
-            if time.monotonic() > deadline:
-                raise AssertionError(f"it did not come true:\n{self.story()}")
-            time.sleep(0.05)
+        wait_until(condition, seconds=within, story=self.story)
 
     def story(self) -> str:
         """Everything said, for a failing test."""

@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import Self
 
 from tests.support.servers import (
+    AWAY,
     ServerProcess,
     ValkeyServer,
     replica_of,
-    wait_until,
     wait_until_linked,
 )
+from tests.support.waiting import wait_until
 
 SERVICE = "jobs"
 _CONFIGURATION = """\
@@ -77,13 +78,13 @@ class WatchedPair:
         """Wait until all Sentinels name the second server, and it is a primary."""
         port = self.servers[1].port
         for sentinel in self.sentinels:
-            wait_until(partial(sentinel.names, port), "all Sentinels name the new primary")
+            wait_until(partial(sentinel.names, port), "all name the new primary", errors=AWAY)
 
         def is_primary() -> bool:
             with self.servers[1].client() as client:
                 return bool(client.info("replication")["role"] == "master")
 
-        wait_until(is_primary, "the replica is promoted")
+        wait_until(is_primary, "the replica is promoted", errors=AWAY)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -91,7 +92,9 @@ class WatchedPair:
                 stack.enter_context(process)
             wait_until_linked(self.servers[0])
             for sentinel in self.sentinels:
-                wait_until(sentinel.is_complete, "the Sentinels know each other and the replica")
+                wait_until(
+                    sentinel.is_complete, "they know each other and the replica", errors=AWAY
+                )
             self._stack = stack.pop_all()
         return self
 

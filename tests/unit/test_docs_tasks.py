@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sdk.long_jobs import Bench
+from tests.unit.sdk.long_jobs import LongJob
 from tidework import Bury, Retry, SoftTimeout, long_jobs, once_per_key
 from tidework.broker.connection.transport import drive
 from tidework.client import Client
@@ -83,8 +83,8 @@ def test_index_returns_what_it_had_done(page: dict[str, Any]) -> None:
 def test_reindex_goes_on_after_the_row_it_had_finished(
     page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench, done, asked = Bench(), list[int](), list[object]()
-    monkeypatch.setattr(long_jobs, "_client", Client(broker=bench.broker))
+    long_job, done, asked = LongJob(), list[int](), list[object]()
+    monkeypatch.setattr(long_jobs, "_client", Client(broker=long_job.broker))
 
     def rows_after(shop: int, last: int | None) -> list[dict[str, int]]:
         asked.append((shop, last))
@@ -96,12 +96,12 @@ def test_reindex_goes_on_after_the_row_it_had_finished(
         done.append(row["id"])
 
     page |= {"rows_after": rows_after, "index_row": index_row}
-    assert bench.run(lambda: page["reindex"](7)).kind is OutcomeKind.RETRY
-    assert bench.run(lambda: page["reindex"](7)) == Outcome.complete(b"1")
+    assert long_job.run(lambda: page["reindex"](7)).kind is OutcomeKind.RETRY
+    assert long_job.run(lambda: page["reindex"](7)) == Outcome.complete(b"1")
 
     assert asked == [(7, None), (7, 20)]
     assert done == [10, 20, 30]
-    assert json.loads(bench.said[-1][0]) == [1, None, "row 30"]
+    assert json.loads(long_job.said[-1][0]) == [1, None, "row 30"]
 
 
 def test_settle_order_charges_once(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tests.support.waiting import until
 from tests.unit.scheduler.rig import Rig, make_spec
-from tests.unit.worker.consumers import QUEUE, Bench, until
+from tests.unit.worker.consumers import QUEUE, Bench
 from tidework import Tidework
 from tidework.cli.commands import root
 from tidework.model.identity import QueueName

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 
 from tidework_operator.cluster import Cluster, ClusterError, Kind, Object
+from tidework_operator.patience import USUAL, Patience
 
 logger = logging.getLogger(__name__)
 
 KINDS = (Kind.TASK_QUEUE, Kind.CRON_TASK)
 RELIST_EVERY = timedelta(seconds=60)
-RELIST_SOON = timedelta(seconds=5)
 RELIST_AGAIN = timedelta(seconds=2)
 
 _HASTY_ROUNDS = 3
@@ -136,12 +136,14 @@ class Relist:
         *,
         every: timedelta = RELIST_EVERY,
         on_silent: Callable[[], None] = lambda: None,
+        patience: Patience = USUAL,
     ) -> None:
         self._cluster = cluster
         self._inventory = inventory
         self._namespaces: tuple[str | None, ...] = tuple(namespaces) or (None,)
         self._every = every
         self._on_silent = on_silent
+        self._soon = patience.relist_soon
         self._hasty = _HASTY_ROUNDS
 
     def hasten(self) -> None:
@@ -172,7 +174,7 @@ class Relist:
         if settled:
             return self._every
         self._hasty -= 1
-        return RELIST_SOON
+        return self._soon
 
     async def _list(self, kind: Kind) -> Sequence[Object]:
         objects: list[Object] = []

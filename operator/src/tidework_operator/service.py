@@ -33,6 +33,7 @@ from tidework_operator.inventory import Inventory, Relist
 from tidework_operator.leadership import TROUBLE, ClusterLeadership, Election, WhileLeading
 from tidework_operator.numbers import Parts, read_numbers
 from tidework_operator.observations import Observations
+from tidework_operator.patience import USUAL, Patience
 from tidework_operator.probes import OperatorHealth
 from tidework_operator.queue_broker import QueueBroker
 from tidework_operator.queues import KnownQueues
@@ -68,6 +69,7 @@ class OperatorService:
         *,
         version: str = "0",
         take_signals: Callable[[], None] = lambda: None,
+        patience: Patience = USUAL,
     ) -> None:
         self.inventory = Inventory()
         self.queues = KnownQueues(self.inventory, on_moved=self._on_moved)
@@ -77,6 +79,7 @@ class OperatorService:
         self._settings = settings
         self._cluster = cluster
         self._clock = clock
+        self._patience = patience
         self._stopping = asyncio.Event()
         self._events = Events(cluster, clock, instance=settings.identity)
         self._broker = QueueBroker(self.connections, self.queues.connection)
@@ -87,6 +90,7 @@ class OperatorService:
             self._queues_to_lead,
             on_change=self._on_terms,
             on_refuse=self._on_refusal,
+            patience=patience,
         )
         self.snapshot = Snapshot(
             self.election,
@@ -96,6 +100,7 @@ class OperatorService:
             clock,
             namespaces=settings.namespaces,
             on_found=self.queues.note_connection,
+            patience=patience,
         )
         terms = FreshTerms(self.leadership, self._knows_crontasks)
         self.scheduler = Scheduler(self._broker, clock, self.registry, terms)
@@ -112,6 +117,7 @@ class OperatorService:
                 settings.namespaces,
                 take_signals=take_signals,
                 on_end=self._on_watch_end,
+                patience=patience,
             )
         )
         self.inventory.subscribe(self._on_change)
@@ -150,6 +156,7 @@ class OperatorService:
             identity=settings.identity,
             marker=settings.state_dir / LEADER_MARKER if settings.state_dir else None,
             on_change=self._on_lead,
+            patience=self._patience,
         )
 
     def _parts(self, version: str) -> Parts:
@@ -207,7 +214,11 @@ class OperatorService:
     def _make_loops(self, watch: Watch) -> None:
         self._watch = watch
         self._relist = Relist(
-            self._cluster, self.inventory, self._settings.namespaces, on_silent=watch.restart
+            self._cluster,
+            self.inventory,
+            self._settings.namespaces,
+            on_silent=watch.restart,
+            patience=self._patience,
         )
         self._fires = Loop("scheduler", self.scheduler.tick, tolerates=TROUBLE)
         self._reconciles = {

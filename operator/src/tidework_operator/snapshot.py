@@ -23,10 +23,10 @@ from tidework.scheduler.spec import CronSpec
 from tidework_operator.connections import Connections
 from tidework_operator.inventory import Inventory
 from tidework_operator.leadership import Election
+from tidework_operator.patience import USUAL, Patience
 
 logger = logging.getLogger(__name__)
 
-WAIT_FOR_LIST = timedelta(seconds=5)
 AGAIN = timedelta(seconds=10)
 
 
@@ -47,6 +47,7 @@ class Snapshot:
         *,
         namespaces: Collection[str] = (),
         on_found: Callable[[QueueName, str], None] = lambda _queue, _connection: None,
+        patience: Patience = USUAL,
     ) -> None:
         self._election = election
         self._inventory = inventory
@@ -55,6 +56,7 @@ class Snapshot:
         self._clock = clock
         self._namespaces = frozenset(namespaces)
         self._on_found = on_found
+        self._wait_for_list = patience.first_list
         self._tenure = 0
         self._taken: dict[QueueName, list[CronSpec]] = {}
         self._waiting_since: float | None = None
@@ -69,11 +71,11 @@ class Snapshot:
         if self._inventory.complete or not self._election.leading:
             self._waiting_since = None
             self._tenure = 0
-            return WAIT_FOR_LIST
+            return self._wait_for_list
         now = self._clock.monotonic()
         if self._waiting_since is None:
             self._waiting_since = now
-        if now - self._waiting_since < WAIT_FOR_LIST.total_seconds():
+        if now - self._waiting_since < self._wait_for_list.total_seconds():
             return timedelta(seconds=1)
         if self._tenure != self._election.tenure:
             self._taken.clear()

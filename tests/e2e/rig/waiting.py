@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from tests.e2e.rig.commands import CommandError
+from tests.support import waiting
 
 Value = TypeVar("Value")
 PERIOD = 0.5
@@ -19,15 +19,6 @@ def wait_until(condition: Callable[[], Value], *, within: float, describe: str) 
     there so far). After `within` seconds: AssertionError with `describe` and what was seen last;
     the report of the failed test then shows the cluster (see dump.py).
     """
-    deadline = time.monotonic() + within
-    while True:
-        try:
-            seen = condition()
-            if seen:
-                return seen
-            last = repr(seen)
-        except (CommandError, AssertionError) as error:
-            last = str(error)
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within:g} s: {describe}. Last seen: {last}")
-        time.sleep(PERIOD)
+    return waiting.wait_until(
+        condition, describe, within, errors=(CommandError, AssertionError), pause=PERIOD
+    )

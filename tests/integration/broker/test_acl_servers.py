@@ -16,11 +16,12 @@ import pytest
 import redis
 
 from tests.integration.broker.acl_scenes import job
-from tests.integration.worker.processes import WorkerProcess, until
+from tests.integration.worker.processes import WorkerProcess
 from tests.support.acl import DOCUMENT, PASSWORD, Rules, User, documented_roles, say, without
 from tests.support.clusters import ThreeNodes
 from tests.support.sentinels import SERVICE, SentinelProcess
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.broker.connection.transport import AsyncTransport
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.client import Client
@@ -176,7 +177,9 @@ async def test_a_user_has_two_passwords_while_one_is_rotated(
 
     say(client, "ACL", "SETUSER", user.name, ">fresh")
     say(client, "CLIENT", "KILL", "USER", user.name)
-    until(lambda: all(each["user"] != user.name for each in client.client_list()), "it is away")
+    wait_until(
+        lambda: all(each["user"] != user.name for each in client.client_list()), "it is away"
+    )
     await broker.enqueue(QUEUE, [job("b")])  # over a new connection: the old one is found closed
     file.write_text("fresh")
     say(client, "ACL", "SETUSER", user.name, f"<{PASSWORD}")
@@ -234,7 +237,7 @@ def test_a_whole_system_runs_under_its_users(
         client.script_flush()
         (found,) = producer.enqueue_sync("jobs", [job_of("own", "add", a=3, b=4)])
         assert producer.result_sync(found.id, queue="jobs", timeout=20) == 7
-        until(lambda: counted(viewer, "succeeded") >= 4, "two fires, and both jobs")
+        wait_until(lambda: counted(viewer, "succeeded") >= 4, "two fires, and both jobs")
         assert viewer.result_sync("foreign", queue="jobs", timeout=20) == 5
         with pytest.raises(BrokerRefusedError, match="user 'shop-viewer'"):
             viewer.enqueue_sync("jobs", [job_of("more", "add", a=1, b=1)])

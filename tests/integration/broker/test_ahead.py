@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from tests.support.proxy import Fate, Proxy
-from tests.support.servers import ValkeyServer
+from tests.support.servers import ValkeyServer, wait_until_blocked
+from tests.support.waiting import until
 from tidework.broker.documents import MARKER
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.errors import BrokerUnavailableError
@@ -47,11 +48,11 @@ async def ask(broker: RedisBroker, queue: QueueName) -> list[str]:
 
 
 async def test_a_lost_reply_is_told_again(
-    broker: RedisBroker, direct: RedisBroker, proxy: Proxy, queue: QueueName
+    broker: RedisBroker, direct: RedisBroker, proxy: Proxy, valkey: ValkeyServer, queue: QueueName
 ) -> None:
     proxy.catch("exchange", Fate.LOSE_REPLY)
     waiting = asyncio.create_task(broker.wait_then_exchange(queue, LONG, REQUEST))
-    await asyncio.sleep(0.1)
+    await asyncio.to_thread(wait_until_blocked, valkey)
     await direct.enqueue(queue, [Job("a", "t", {})])
 
     with pytest.raises(BrokerUnavailableError):
@@ -62,16 +63,18 @@ async def test_a_lost_reply_is_told_again(
 
 
 async def test_one_that_was_given_up_claims_nothing_later(
-    broker: RedisBroker, direct: RedisBroker, queue: QueueName
+    broker: RedisBroker, direct: RedisBroker, valkey: ValkeyServer, queue: QueueName
 ) -> None:
     waiting = asyncio.create_task(broker.wait_then_exchange(queue, LONG, REQUEST))
-    await asyncio.sleep(0.1)
+    await asyncio.to_thread(wait_until_blocked, valkey)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    async with asyncio.timeout(10):
-        while "blmove" in str(await direct.transport.command("CLIENT", "LIST")):
-            await asyncio.sleep(0.01)  # until the server knows
+
+    async def is_ended() -> bool:
+        return "blmove" not in str(await direct.transport.command("CLIENT", "LIST"))
+
+    await until(is_ended, "the server knows")
 
     await direct.enqueue(queue, [Job("a", "t", {})])
 

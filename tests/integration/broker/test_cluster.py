@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
-from typing import Any, TypeVar
 
 import pytest
 
 from tests.support.clusters import ClusterNode, ThreeNodes
-from tests.support.servers import ValkeyServer, wait_until
+from tests.support.servers import ValkeyServer, wait_until_blocked
+from tests.support.waiting import until
 from tidework.broker.connection.transport import Call, drive
 from tidework.broker.redis.redis_broker import RedisBroker, connect, connect_blocking
 from tidework.broker.scripts import load_script
@@ -21,7 +21,7 @@ from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeRequest, Settlement
 from tidework.model.outcome import Outcome
 
-T = TypeVar("T")
+UNAVAILABLE = (BrokerUnavailableError,)
 MINUTE = timedelta(minutes=1)
 
 
@@ -57,16 +57,6 @@ def take_term(queue: QueueName) -> Call:
 
 async def ready_jobs(broker: RedisBroker, queue: QueueName) -> int:
     return (await broker.stats(queue)).states[JobState.READY]
-
-
-async def until(act: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Do it again until Redis does it."""
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                return await act()
-            except BrokerUnavailableError:
-                await asyncio.sleep(0.05)
 
 
 async def test_queues_of_all_servers_are_served(
@@ -177,14 +167,6 @@ async def test_whoever_waits_for_work_goes_where_the_queue_goes(
     assert await asyncio.wait_for(waiting, 20) == b"a document"
 
 
-def wait_until_blocked(server: ValkeyServer) -> None:
-    def blocked() -> bool:
-        with server.client() as client:
-            return bool(client.info("clients")["blocked_clients"] == 1)
-
-    wait_until(blocked, "somebody waits for work")
-
-
 async def test_a_server_that_is_away_fails_its_own_calls_only(
     cluster: ThreeNodes, broker: RedisBroker, queues: tuple[QueueName, ...]
 ) -> None:
@@ -209,7 +191,7 @@ async def test_a_server_that_is_away_fails_its_own_calls_only(
     finally:
         await asyncio.to_thread(away.restart)
         await asyncio.to_thread(cluster.wait_until_whole)
-    assert await until(lambda: ready_jobs(broker, queues[1])) == 1
+    assert await until(lambda: ready_jobs(broker, queues[1]), errors=UNAVAILABLE) == 1
     assert await broker.transport.run_all([take_term(q) for q in queues]) == [3, 1, 3]
 
 

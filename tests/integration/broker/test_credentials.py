@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, until
+from tests.integration.worker.processes import WorkerProcess
 from tests.support.clusters import ThreeNodes
-from tests.support.servers import ValkeyServer, wait_until
+from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.broker.connection.credentials import PasswordFile
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.client import Client
@@ -200,12 +201,12 @@ def test_a_running_worker_reads_a_renewed_url_and_says_why_it_waits(
         assert worker.probe("/redisz") == (200, "ok\n")
         account.set_password("second")
         why = f"URL in the file {renewed.file}: put it right there"
-        until(lambda: why in worker.probe("/redisz")[1], "it is refused, and says why")
+        wait_until(lambda: why in worker.probe("/redisz")[1], "it is refused, and says why")
         assert worker.probe("/readyz")[0] == 200
         renewed.write("second")
 
         assert jobs.result(jobs.put("add", a=1, b=1)) == 2
-        until(lambda: worker.probe("/redisz")[0] == 200, "Redis answers again")
+        wait_until(lambda: worker.probe("/redisz")[0] == 200, "Redis answers again")
     finally:
         worker.end()
         jobs.client.close_sync()
@@ -244,7 +245,7 @@ def test_a_running_worker_goes_on(server: ValkeyServer, account: Account, tmp_pa
     try:
         worker.wait_started()
         account.set_password("second")
-        until(lambda: str(account.file) in worker.text(), "it is refused, and says why")
+        wait_until(lambda: str(account.file) in worker.text(), "it is refused, and says why")
         account.write("second")
 
         assert jobs.result(jobs.put("add", a=1, b=1)) == 2

@@ -5,7 +5,6 @@ Also when it has just forgotten every script: then the text is sent, and has to 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from tests.support.forgetful import Forgetful
 from tests.support.servers import ValkeyServer, redis_binary
+from tests.support.waiting import until
 from tidework.broker.connection.transport import AsyncTransport, BlockingTransport, Transport, drive
 from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.broker.redis.redis_broker import RedisBroker
@@ -108,9 +108,10 @@ async def test_a_dead_workers_job_comes_back(server: ValkeyServer, broker: Redis
     await claim(broker, 1)
     fill(server)
 
-    async with asyncio.timeout(30):
-        while (await broker.upkeep(QUEUE)).reaped == 0:
-            await asyncio.sleep(0.05)
+    async def reap() -> int:
+        return (await broker.upkeep(QUEUE)).reaped
+
+    await until(reap, "its lease expires", 30)
 
     reply = await broker.exchange(QUEUE, ExchangeRequest("v", 1, 1))
     assert [(found.id, found.losses) for found in reply.claimed] == [("a", 1)]

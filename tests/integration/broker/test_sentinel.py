@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from tests.support.sentinels import SERVICE, SentinelProcess, WatchedPair
-from tests.support.servers import ValkeyServer, free_port, redis_binary, wait_until
+from tests.support.servers import ValkeyServer, free_port, redis_binary
+from tests.support.waiting import until, wait_until
 from tidework.broker.connection.transport import drive
 from tidework.broker.redis.redis_broker import RedisBroker, connect, connect_blocking
 from tidework.errors import BrokerError, BrokerRefusedError, BrokerUnavailableError
@@ -19,23 +19,14 @@ from tidework.model.job import Job, JobState
 from tidework.model.lease import ClaimedJob, ExchangeRequest, Settlement
 from tidework.model.outcome import Outcome
 
-T = TypeVar("T")
+UNAVAILABLE = (BrokerUnavailableError,)
+"""What a worker answers with the same request again."""
 QUEUE = QueueName("shop", "emails")
 MINUTE = timedelta(minutes=1)
 
 
 def job(name: str) -> Job:
     return Job(name, "t", {})
-
-
-async def until(act: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What a worker does: the same request again, until it is answered."""
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                return await act()
-            except BrokerUnavailableError:
-                await asyncio.sleep(0.05)
 
 
 def wait_until_replicated(pair: WatchedPair) -> None:
@@ -53,10 +44,10 @@ def wait_until_replicated(pair: WatchedPair) -> None:
 async def go_on(broker: RedisBroker, held: tuple[ClaimedJob, ...]) -> None:
     """The next round of a worker that holds jobs."""
     leases = [(found.id, found.token) for found in held]
-    assert (await until(lambda: broker.renew(QUEUE, "w", leases))).lost == ()
+    assert (await until(lambda: broker.renew(QUEUE, "w", leases), errors=UNAVAILABLE)).lost == ()
     ended = tuple(Settlement(found.id, found.token, Outcome.complete()) for found in held)
     request = ExchangeRequest("w", 2, 5, ended)
-    reply = await until(lambda: broker.exchange(QUEUE, request))
+    reply = await until(lambda: broker.exchange(QUEUE, request), errors=UNAVAILABLE)
     assert reply.refused == ()
     assert len(reply.claimed) == 5
 
@@ -107,7 +98,7 @@ async def test_nobody_stays_with_a_primary_that_stands_still_and_comes_back() ->
             old.freeze()
             await asyncio.to_thread(pair.wait_until_promoted)
 
-            await until(lambda: broker.enqueue(QUEUE, [job("b")]))
+            await until(lambda: broker.enqueue(QUEUE, [job("b")]), errors=UNAVAILABLE)
 
             # The wait at the old one would have lasted for more than a minute.
             with pytest.raises(BrokerUnavailableError):

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.support.servers import SURE, ValkeyServer
+from tests.support.waiting import until
 from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.errors import BrokerUnavailableError
 from tidework.model.identity import QueueName
@@ -45,17 +46,11 @@ async def claim(broker: RedisBroker, count: int) -> list[ClaimedJob]:
 
 
 async def until_it_answers(broker: RedisBroker) -> None:
-    async with asyncio.timeout(20):
-        while not await answers(broker):
-            await asyncio.sleep(0.02)
+    await until(lambda: broker.stats(QUEUE), errors=(BrokerUnavailableError,))
 
 
-async def answers(broker: RedisBroker) -> bool:
-    try:
-        await broker.stats(QUEUE)
-    except BrokerUnavailableError:
-        return False
-    return True
+async def reap(broker: RedisBroker) -> int:
+    return (await broker.upkeep(QUEUE)).reaped
 
 
 async def expect_that_live_jobs_survive(broker: RedisBroker, held: list[ClaimedJob]) -> None:
@@ -79,7 +74,7 @@ async def test_a_killed_server_keeps_what_it_acknowledged_and_spares_live_jobs(
     server.kill()
     with pytest.raises(BrokerUnavailableError):
         await broker.stats(QUEUE)
-    await asyncio.sleep(LEASE.total_seconds() * 1.2)
+    await asyncio.sleep(LEASE.total_seconds() * 1.2)  # the outage is longer than a lease
     server.restart()
     await until_it_answers(broker)
     assert (await broker.stats(QUEUE)).states[JobState.READY] == 500
@@ -92,8 +87,7 @@ async def test_a_server_that_stood_still_spares_live_jobs(
     held = await claim(broker, 8)
     await broker.upkeep(QUEUE)
     server.freeze()
-    # Longer than the lease and than any gap that passes for ordinary.
-    await asyncio.sleep(3.5)
+    await asyncio.sleep(3.5)  # longer than the lease and than any gap that passes for ordinary
     server.thaw()
     await until_it_answers(broker)
     await expect_that_live_jobs_survive(broker, held)
@@ -108,10 +102,8 @@ async def test_after_the_stand_still_dead_workers_are_reaped(
     server.restart()
     await until_it_answers(broker)
     reaped = 0
-    async with asyncio.timeout(20):
-        while reaped < 3:
-            reaped += (await broker.upkeep(QUEUE)).reaped
-            await asyncio.sleep(0.1)
+    while reaped < 3:
+        reaped += await until(lambda: reap(broker), "leases expire")
     assert (await broker.stats(QUEUE)).states[JobState.READY] == 3
 
 
@@ -200,9 +192,7 @@ async def test_a_clock_that_is_set_back_does_not_keep_the_jobs_of_the_dead(
         client.zincrby(f"{tag}:leases", hour, "j0")
 
     assert (await broker.upkeep(QUEUE)).reaped == 0, "it has its lease still"
-    async with asyncio.timeout(20):
-        while (await broker.upkeep(QUEUE)).reaped == 0:
-            await asyncio.sleep(0.05)
+    await until(lambda: reap(broker), "its lease expires")
 
     record = await broker.get_job(QUEUE, "j0")
     assert record is not None

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.worker.processes import is_alive, until
+from tests.integration.worker.processes import is_alive
+from tests.support.waiting import wait_until
 from tidework.model.command import Command
 from tidework.model.retry import RetryPolicy
 from tidework.model.values.kept_result import kept_result
@@ -322,7 +323,7 @@ def test_all_of_it_ends_with_the_child(how: str, tmp_path: Path) -> None:
     ) as started:
         assert started.stdout is not None
         child = int(started.stdout.readline())
-        until(lambda: all(mark.exists() and mark.read_text() for mark in marks), "all run")
+        wait_until(lambda: all(mark.exists() and mark.read_text() for mark in marks), "all run")
 
         if how == "SIGTERM":
             os.kill(child, signal.SIGTERM)
@@ -331,7 +332,7 @@ def test_all_of_it_ends_with_the_child(how: str, tmp_path: Path) -> None:
         started.wait()
 
     pids = [child, *(int(mark.read_text()) for mark in marks)]
-    until(lambda: not any(map(is_alive, pids)), "nothing of it is left")
+    wait_until(lambda: not any(map(is_alive, pids)), "nothing of it is left")
 
 
 def test_afterwards_our_own_end_is_as_it_was() -> None:

@@ -12,8 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Self
@@ -22,18 +21,12 @@ import pytest
 import redis
 
 from tests.support.servers import SURE, ValkeyServer
+from tests.support.waiting import wait_until
 
 PROGRAM = Path(__file__).with_name("program.py")
 PATIENCE_S = 40.0
 
 pytestmark = pytest.mark.timeout(120)
-
-
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.02)
 
 
 class SchedulerProcess:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.support.servers import ValkeyServer
 from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.errors import BrokerError
 from tidework.settings import Settings
@@ -61,10 +61,7 @@ class Program:
         return self._log.read_text(errors="replace")
 
     def wait_until(self, holds: Callable[[], object], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not holds():
-            assert time.monotonic() < deadline, f"waited in vain until {what}:\n{self.text}"
-            time.sleep(0.02)
+        wait_until(holds, what, PATIENCE_S, story=lambda: self.text)
 
     def wait_said(self, words: str) -> None:
         self.wait_until(lambda: words in self.text, f"it said {words!r}")

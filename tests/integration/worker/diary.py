@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.integration.worker.processes import until
+from tests.support.waiting import wait_until
 
 
 class Diary:
@@ -32,8 +32,10 @@ class Diary:
 
     def wait(self, line: str, count: int = 1) -> None:
         """Until it is there so often."""
-        until(lambda: self.lines().count(line) >= count, f"{count} times {line!r} in the diary")
+        wait_until(
+            lambda: self.lines().count(line) >= count, f"{count} times {line!r} in the diary"
+        )
 
     def wait_began(self) -> int:
         """The number that the task began with: its process, mostly."""
-        return int(until(lambda: self.lines("began"), "the task began")[0])
+        return int(wait_until(lambda: self.lines("began"), "the task began")[0])

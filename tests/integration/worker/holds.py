@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import until
+from tests.support.waiting import wait_until
 
 
 class Holds:
@@ -23,7 +23,7 @@ class Holds:
         found = []
         for name in names:
             path = self._folder / f"{name}.began"
-            until(path.exists, f"{name} runs")
+            wait_until(path.exists, f"{name} runs")
             found.append(int(path.read_text().split()[0]))
             path.unlink()
         return found

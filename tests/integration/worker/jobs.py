@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from tests.integration.worker.processes import PATIENCE, until
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.errors import JobNotFoundError
 from tidework.model.backlog import JobRecord
@@ -72,9 +72,5 @@ class Jobs:
                 return None
             return last[0] if last[0].state in states else None
 
-        try:
-            found = until(look, f"job {job_id} is {' or '.join(states)}", PATIENCE)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; it is {last}") from None
-        assert found is not None
-        return found
+        what = f"job {job_id} is {' or '.join(states)}"
+        return wait_until(look, what, story=lambda: f"it is {last}")

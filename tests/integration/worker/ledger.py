@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import PATIENCE, until
+from tests.support.waiting import PATIENCE_S, wait_until
 from tidework.model.job import JobState
 
 
@@ -41,14 +41,14 @@ class Ledger:
         words = [line.split() for line in lines]
         return Counter(job_id for event, job_id in words if event == what)
 
-    def wait(self, what: str, count: int, seconds: float = PATIENCE) -> None:
+    def wait(self, what: str, count: int, seconds: float = PATIENCE_S) -> None:
         """Until so many jobs began, or ended."""
-        until(lambda: len(self.runs(what)) >= count, f"{count} jobs {what}", seconds)
+        wait_until(lambda: len(self.runs(what)) >= count, f"{count} jobs {what}", seconds)
 
-    def expect_each_once(self, ids: list[str], seconds: float = PATIENCE) -> None:
+    def expect_each_once(self, ids: list[str], seconds: float = PATIENCE_S) -> None:
         """Every job of these succeeded, each in one run; no other ran, and none was ever lost."""
         client, queue = self._jobs.client, self._jobs.queue
-        until(
+        wait_until(
             lambda: client.stats_sync(queue).states[JobState.SUCCEEDED] >= len(ids),
             f"{len(ids)} jobs have succeeded",
             seconds,

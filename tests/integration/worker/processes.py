@@ -7,30 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from tests.support.waiting import PATIENCE_S, wait_until
 
 APPS = Path(__file__).parent / "apps"
-PATIENCE = 20.0
 KEPT = ("PATH", "HOME", "PYTHONPATH")
 """What a worker gets of the environment of the tests; nothing of TIDEWORK_*."""
-T = TypeVar("T")
-
-
-def until(found: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
-    """Look until ``found`` returns something true, and return that."""
-    deadline = time.monotonic() + seconds
-    while True:
-        result = found()
-        if result:
-            return result
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited in vain: {what}")
-        time.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:
@@ -123,15 +111,12 @@ class WorkerProcess:
             found = self.events(event)
             return found if len(found) >= count else []
 
-        try:
-            return until(look, event)[count - 1]
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.text()}") from None
+        return wait_until(look, event, story=self.text)[count - 1]
 
     def wait_started(self) -> WorkerProcess:
         """Wait until all its slots are there."""
         self.wait_event("worker started")
-        until(lambda: "ok" in self.probe("/readyz")[1], "the worker is ready")
+        wait_until(lambda: "ok" in self.probe("/readyz")[1], "the worker is ready")
         return self
 
     def whole_text(self) -> str:
@@ -169,7 +154,7 @@ class WorkerProcess:
             self._seen.update(found)
             return found[0] if len(found) == 1 else 0
 
-        return until(look, "one template")
+        return wait_until(look, "one template")
 
     def children(self, count: int = 1) -> list[int]:
         """Pids of the children, once there are so many."""
@@ -180,7 +165,7 @@ class WorkerProcess:
             self._seen.update(found)
             return found if len(found) == count else []
 
-        return until(look, f"{count} children")
+        return wait_until(look, f"{count} children")
 
     def zombies(self) -> list[int]:
         """Ended processes that nobody reaped, below the worker."""
@@ -194,7 +179,7 @@ class WorkerProcess:
 
     def wait_reaped(self) -> None:
         """Until nobody who ended is left unreaped: it takes a moment, and no longer."""
-        until(lambda: not self.zombies(), "nobody is left unreaped")
+        wait_until(lambda: not self.zombies(), "nobody is left unreaped")
 
     def note(self, pid: int) -> None:
         """This process has to be gone at the end, too."""
@@ -204,7 +189,7 @@ class WorkerProcess:
         """Send it a signal."""
         self.process.send_signal(number)
 
-    def wait(self, seconds: float = PATIENCE) -> int:
+    def wait(self, seconds: float = PATIENCE_S) -> int:
         """Its exit code."""
         try:
             return self.process.wait(seconds)
@@ -227,9 +212,8 @@ class WorkerProcess:
 
     def remains(self) -> list[int]:
         """Processes of it that still live; they are killed."""
-        deadline = time.monotonic() + 5
-        while any(map(is_alive, self._seen)) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        with suppress(AssertionError):
+            wait_until(lambda: not any(map(is_alive, self._seen)), "all have ended", 5)
         found = [pid for pid in self._seen if is_alive(pid)]
         for pid in found:
             os.kill(pid, signal.SIGKILL)

@@ -12,8 +12,9 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, until
+from tests.integration.worker.processes import WorkerProcess
 from tests.support.command_line import CommandLine
+from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 
 
@@ -26,7 +27,7 @@ class Cli(CommandLine):
 
     def wait_seen(self, name: str) -> dict[str, Any]:
         """Until it has beaten."""
-        until(lambda: self.run("get", name).returncode == 0, f"{name} is seen")
+        wait_until(lambda: self.run("get", name).returncode == 0, f"{name} is seen")
         return self.get(name)
 
 
@@ -37,7 +38,7 @@ def cli(redis_url: str, namespace: str) -> Cli:
 
 def hold(jobs: Jobs, path: Path) -> str:
     job_id = jobs.put("hold", path=str(path))
-    until(path.with_suffix(".began").exists, "the job runs")
+    wait_until(path.with_suffix(".began").exists, "the job runs")
     return job_id
 
 
@@ -162,13 +163,13 @@ def test_a_worker_that_stands_still_or_died(
 
 
 def wait_beat(worker: WorkerProcess) -> None:
-    until(lambda: worker.metric("tidework_worker_last_heartbeat_timestamp_seconds"), "a beat")
+    wait_until(lambda: worker.metric("tidework_worker_last_heartbeat_timestamp_seconds"), "a beat")
 
 
 def test_several_queues_one_worker(cli: Cli, start_worker: StartWorker, jobs: Jobs) -> None:
     wait_beat(start_worker(queue=["jobs", "more"], worker_name="me").wait_started())
     more = Jobs(jobs.client, "more")
-    until(lambda: "more" in cli.ok("get", "me"), "both queues know it")
+    wait_until(lambda: "more" in cli.ok("get", "me"), "both queues know it")
 
     cli.ok("drain", "me")
 

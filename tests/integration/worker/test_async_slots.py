@@ -11,7 +11,8 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.holds import Holds
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
+from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 
 
@@ -102,7 +103,7 @@ def test_jobs_that_were_lost_do_not_meet_again(
     one, two = holds.pids("a", "b")
     assert len({shared, one, two}) == 3
     holds.let_end("a", "b")
-    until(lambda: worker.metric("tidework_jobs_succeeded_total") == 2, "both succeed")
+    wait_until(lambda: worker.metric("tidework_jobs_succeeded_total") == 2, "both succeed")
 
 
 def test_a_timeout_cancels_one_and_leaves_the_others(
@@ -194,8 +195,8 @@ def test_a_loop_that_is_blocked_for_a_while_gets_no_jobs_and_loses_none(
 
     later = jobs.put("whoami")
 
-    until(lambda: jobs.get(later).releases > 0, "it is given back for others")
-    until(lambda: "has not turned" in worker.text(), "it is told")
+    wait_until(lambda: jobs.get(later).releases > 0, "it is given back for others")
+    wait_until(lambda: "has not turned" in worker.text(), "it is told")
     os.kill(shared, signal.SIGCONT)
     holds.let_end("a")
     assert jobs.result(held) == "held"
@@ -297,12 +298,12 @@ def test_a_recycled_child_finishes_what_it_has_while_another_takes_over(
 
     for job_id in jobs.put_many("whoami", [{}] * 3):
         jobs.result(job_id)
-    until(lambda: jobs.result(jobs.put("whoami"))["pid"] != shared, "another child took over")
+    wait_until(lambda: jobs.result(jobs.put("whoami"))["pid"] != shared, "another child took over")
 
     assert shared in worker.children(3)
     holds.let_end("a")
     assert jobs.result(held) == "held"
     assert jobs.get(held).deliveries == 1
-    until(lambda: not is_alive(shared), "it ends when its last job has")
+    wait_until(lambda: not is_alive(shared), "it ends when its last job has")
     worker.children(2)
     worker.wait_reaped()

@@ -11,8 +11,9 @@ import pytest
 from tests.integration.worker.conftest import workers
 from tests.integration.worker.diary import Diary
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.model.backlog import JobRecord
 from tidework.model.job import JobState
@@ -62,7 +63,7 @@ def test_a_sync_handler_ends_in_order(worker: WorkerProcess, jobs: Jobs, diary: 
 
     assert BY_ITSELF in record.history[-1].cause
     assert diary.lines()[1:] == ["told True", "cleaned up"]
-    until(lambda: not is_alive(process), "its process is replaced")
+    wait_until(lambda: not is_alive(process), "its process is replaced")
     diary.let_pass(1)
     assert jobs.result(jobs.put("walk", folder=diary.folder, count=1)) == 1
     worker.wait_reaped()
@@ -91,7 +92,7 @@ def test_what_goes_on_is_killed(worker: WorkerProcess, jobs: Jobs, diary: Diary,
 
     assert KILLED in record.history[-1].cause
     assert (record.attempt, record.losses) == (1, 0)
-    until(lambda: not is_alive(process), "the process is gone")
+    wait_until(lambda: not is_alive(process), "the process is gone")
     met = {"swallow": "CancelRequested", "swallow_async": "CancelledError"}
     assert diary.lines("swallowed") == ([met[task]] if task in met else [])
     worker.wait_reaped()
@@ -107,7 +108,7 @@ def test_what_a_cancelled_job_started_ends_with_it(
     record = cancel(jobs, job_id)
 
     assert BY_ITSELF in record.history[-1].cause
-    until(lambda: not is_alive(program), "the program is gone")
+    wait_until(lambda: not is_alive(program), "the program is gone")
 
 
 @pytest.mark.parametrize("task", ["walk", "walk_async"])
@@ -120,7 +121,7 @@ def test_a_job_at_a_checkpoint_ends_after_its_item(
 
     assert jobs.client.cancel_sync(job_id, queue="jobs") == "requested"
     told = "the job is told"
-    until(lambda: _is_told(worker, jobs, job_id), told)
+    wait_until(lambda: _is_told(worker, jobs, job_id), told)
     diary.let_pass(2)
 
     record = jobs.wait_state(job_id, JobState.CANCELLED)

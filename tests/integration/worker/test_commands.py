@@ -12,7 +12,8 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
+from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 
 
@@ -29,7 +30,7 @@ def hold(jobs: Jobs, folder: Path, task: str = "act") -> tuple[str, list[int]]:
 
 def family(folder: Path) -> list[int]:
     began = folder / "a.began"
-    until(began.exists, "the command runs")
+    wait_until(began.exists, "the command runs")
     pids: list[int] = json.loads(began.read_text())
     began.unlink()
     assert all(map(is_alive, pids))
@@ -37,7 +38,7 @@ def family(folder: Path) -> list[int]:
 
 
 def wait_gone(pids: list[int]) -> None:
-    until(lambda: not any(map(is_alive, pids)), "no process of the command is left")
+    wait_until(lambda: not any(map(is_alive, pids)), "no process of the command is left")
 
 
 def error_of(jobs: Jobs, job_id: str) -> dict[str, Any]:

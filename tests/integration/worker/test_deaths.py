@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
+from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 
 
@@ -18,7 +19,7 @@ def begin(jobs: Jobs, folder: Path, name: str = "a") -> tuple[str, int]:
     """A job that runs, and the pid of its child."""
     path = folder / name
     job_id = jobs.put("hold", path=str(path))
-    until(path.with_suffix(".began").exists, "the job runs")
+    wait_until(path.with_suffix(".began").exists, "the job runs")
     pid, _ = path.with_suffix(".began").read_text().split()
     path.with_suffix(".began").unlink()
     return job_id, int(pid)
@@ -27,7 +28,7 @@ def begin(jobs: Jobs, folder: Path, name: str = "a") -> tuple[str, int]:
 def finish(jobs: Jobs, folder: Path, job_id: str, name: str = "a") -> None:
     """Wait until it runs again, and have it end."""
     path = folder / name
-    until(path.with_suffix(".began").exists, "the job runs again")
+    wait_until(path.with_suffix(".began").exists, "the job runs again")
     path.with_suffix(".go").touch()
     assert jobs.result(job_id) == "held"
 
@@ -53,7 +54,7 @@ def test_a_killed_template(start_worker: StartWorker, jobs: Jobs, folder: Path) 
 
     os.kill(template, signal.SIGKILL)
 
-    until(lambda: not is_alive(child), "its children died with it")
+    wait_until(lambda: not is_alive(child), "its children died with it")
     finish(jobs, folder, job_id)
     assert worker.template() != template
     assert len(worker.children(2)) == 2
@@ -73,7 +74,7 @@ def test_a_killed_supervisor_takes_everybody_along(
     worker.signal(signal.SIGKILL)
 
     worker.wait()
-    until(lambda: not any(map(is_alive, everybody)), "no process is left")
+    wait_until(lambda: not any(map(is_alive, everybody)), "no process is left")
     finish(jobs, folder, job_id)
     record = jobs.get(job_id)
     assert record.losses == 1
@@ -88,8 +89,8 @@ def test_what_jobs_have_started_ends_with_a_killed_supervisor(
     near, far = folder / "near", folder / "far"
     jobs.result(jobs.put("leave_orphan", path=str(far)))
     jobs.put("start_program", path=str(near))
-    until(near.exists, "its program runs")
-    programs = [int(until(path.read_text, "its pid")) for path in (near, far)]
+    wait_until(near.exists, "its program runs")
+    programs = [int(wait_until(path.read_text, "its pid")) for path in (near, far)]
     everybody = [worker.template(), *worker.children(2), *programs]
     for pid in everybody:
         worker.note(pid)
@@ -97,7 +98,7 @@ def test_what_jobs_have_started_ends_with_a_killed_supervisor(
     worker.signal(signal.SIGKILL)
 
     worker.wait()
-    until(lambda: not any(map(is_alive, everybody)), "no process is left")
+    wait_until(lambda: not any(map(is_alive, everybody)), "no process is left")
 
 
 def test_a_killed_child_loses_the_started_job_and_not_those_behind_it(
@@ -106,7 +107,7 @@ def test_a_killed_child_loses_the_started_job_and_not_those_behind_it(
     worker = start_worker().wait_started()
     jobs.result(jobs.put("hold", path=str(folder / "warm"), seconds=0))
     ids = jobs.put_many("hold", [{"path": str(folder / f"j{n}")} for n in range(4)])
-    until((folder / "j0.began").exists, "the first runs")
+    wait_until((folder / "j0.began").exists, "the first runs")
     pid = int((folder / "j0.began").read_text().split()[0])
 
     os.kill(pid, signal.SIGKILL)
@@ -143,10 +144,10 @@ def test_a_worker_ends_with_the_parent_that_it_was_told(
     ) as parent:
         assert parent.stdout is not None
         worker = int(parent.stdout.readline())
-        until(lambda: "worker started" in log.read_text(), "it works")
+        wait_until(lambda: "worker started" in log.read_text(), "it works")
         parent.kill()
 
-    until(lambda: not is_alive(worker), "it ended with its parent")
+    wait_until(lambda: not is_alive(worker), "it ended with its parent")
 
 
 def test_a_stopped_worker_is_refused_when_it_wakes_up(
@@ -157,11 +158,11 @@ def test_a_stopped_worker_is_refused_when_it_wakes_up(
     sleeper.signal(signal.SIGSTOP)
     try:
         awake = start_worker(lease_seconds=0.6).wait_started()
-        until((folder / "a.began").exists, "the other one runs it")
+        wait_until((folder / "a.began").exists, "the other one runs it")
     finally:
         sleeper.signal(signal.SIGCONT)
 
-    until(lambda: not is_alive(child), "its own run is stopped")
+    wait_until(lambda: not is_alive(child), "its own run is stopped")
     (folder / "a.go").touch()
 
     assert jobs.result(job_id) == "held"
@@ -176,7 +177,7 @@ def test_work_that_a_stopped_idle_worker_got_goes_to_others(
 ) -> None:
     """It waits longest, so it is served first: by the server, without its doing."""
     sleeper = start_worker(lease_seconds=0.6).wait_started()
-    until(lambda: jobs.listeners() == 1, "it waits for work")
+    wait_until(lambda: jobs.listeners() == 1, "it waits for work")
     sleeper.signal(signal.SIGSTOP)
     try:
         awake = start_worker(lease_seconds=0.6).wait_started()
@@ -199,13 +200,13 @@ def test_a_worker_that_ends_while_work_comes_keeps_none_of_it(
     ids: list[str] = []
     for _ in range(5):
         worker = start_worker(slots=2).wait_started()
-        until(lambda: jobs.listeners() == 1, "it waits for work")
+        wait_until(lambda: jobs.listeners() == 1, "it waits for work")
         ids.append(jobs.put("hold", path=str(folder / f"a{len(ids)}")))
         worker.signal(signal.SIGTERM)
         for name in range(len(ids)):
             (folder / f"a{name}.go").touch()
         assert worker.wait() == 0
-        until(lambda: jobs.listeners() == 0, "the server knows that it is gone")
+        wait_until(lambda: jobs.listeners() == 0, "the server knows that it is gone")
 
     start_worker().wait_started()
 
@@ -223,16 +224,18 @@ def test_who_is_lost_with_the_culprit_outlives_it(
     for _ in range(2):
         worker = start_worker(slots=2, lease_seconds=1)
         for path in began.values():
-            until(path.exists, "both run")
+            wait_until(path.exists, "both run")
         kill(worker, *began.values())
 
     worker = start_worker(slots=2, lease_seconds=1)
-    until(lambda: any(path.exists() for path in began.values()), "one of them runs")
+    wait_until(lambda: any(path.exists() for path in began.values()), "one of them runs")
     other = "culprit" if began["innocent"].exists() else "innocent"
-    until(lambda: began[other].exists() or jobs.get(ids[other]).releases > 1, "the other one comes")
+    wait_until(
+        lambda: began[other].exists() or jobs.get(ids[other]).releases > 1, "the other one comes"
+    )
     assert not began[other].exists(), "it is given back"
     (folder / "innocent.go").touch()
-    until(began["culprit"].exists, "the culprit runs")
+    wait_until(began["culprit"].exists, "the culprit runs")
     kill(worker, *began.values())
 
     start_worker(slots=2, lease_seconds=1)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import until
 from tests.support.servers import free_port
+from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 
 
@@ -30,11 +30,11 @@ def test_a_running_job_finishes_and_no_other_begins(
 ) -> None:
     worker = start_worker().wait_started()
     running = jobs.put("hold", path=str(folder / "a"))
-    until((folder / "a.began").exists, "the job runs")
+    wait_until((folder / "a.began").exists, "the job runs")
     waiting = jobs.put("add", a=1, b=1)
 
     worker.signal(signal.SIGTERM)
-    until(lambda: worker.probe("/readyz") == (503, "draining\n"), "readyz tells of the drain")
+    wait_until(lambda: worker.probe("/readyz") == (503, "draining\n"), "readyz tells of the drain")
     assert worker.probe("/livez")[0] == 200
     (folder / "a.go").touch()
 
@@ -51,7 +51,7 @@ def test_what_does_not_finish_is_handed_back_uncounted(
     grace = 0.3 if how == "end of the grace" else 60
     worker = start_worker(max_grace_seconds=grace).wait_started()
     running = jobs.put("hold", path=str(folder / "a"))
-    until((folder / "a.began").exists, "the job runs")
+    wait_until((folder / "a.began").exists, "the job runs")
 
     worker.signal(signal.SIGTERM)
     if how != "end of the grace":
@@ -71,7 +71,7 @@ def test_jobs_claimed_ahead_are_given_back_and_run_elsewhere(
     jobs.result(jobs.put("hold", path=str(folder / "warm"), seconds=0))
     first = jobs.put("hold", path=str(folder / "a"))
     others = jobs.put_many("hold", [{"path": str(folder / f"b{n}")} for n in range(6)])
-    until((folder / "a.began").exists, "the first runs")
+    wait_until((folder / "a.began").exists, "the first runs")
 
     worker.signal(signal.SIGTERM)
     worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
@@ -88,7 +88,7 @@ def test_jobs_claimed_ahead_are_given_back_and_run_elsewhere(
 
 def test_a_worker_that_has_not_reached_redis_ends_at_once(start_worker: StartWorker) -> None:
     worker = start_worker(redis_url=f"redis://127.0.0.1:{free_port()}/0")
-    until(lambda: "next attempt" in worker.text(), "it waits for Redis")
+    wait_until(lambda: "next attempt" in worker.text(), "it waits for Redis")
     assert worker.probe("/livez")[0] == 200
     assert worker.probe("/readyz")[0] == 503
 

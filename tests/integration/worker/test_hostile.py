@@ -17,8 +17,9 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker, workers
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, children_of, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, children_of, is_alive
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.model.backlog import JobRecord
 from tidework.model.job import JobState
@@ -43,7 +44,7 @@ def shared(
 def innocent_beside(worker: WorkerProcess, jobs: Jobs, folder: Path) -> Iterator[None]:
     """A job that runs in the other slot meanwhile; afterwards all is as it was."""
     innocent = jobs.put("hold", path=str(folder / "innocent"))
-    until((folder / "innocent.began").exists, "the innocent runs")
+    wait_until((folder / "innocent.began").exists, "the innocent runs")
     yield
     assert jobs.result(jobs.put("add", a=1, b=1)) == 2, "the slot takes the next job"
     (folder / "innocent.go").touch()
@@ -51,7 +52,7 @@ def innocent_beside(worker: WorkerProcess, jobs: Jobs, folder: Path) -> Iterator
     assert jobs.get(innocent).deliveries == 1
     assert worker.probe("/livez")[0] == 200
     worker.wait_reaped()
-    until(lambda: not any(map(children_of, worker.children(2))), "no orphan is left")
+    wait_until(lambda: not any(map(children_of, worker.children(2))), "no orphan is left")
 
 
 def error_of(record: JobRecord) -> JobError:
@@ -149,12 +150,12 @@ def test_a_daemon_ends_with_the_child_of_the_job_that_started_it(
     worker, jobs = shared
     with innocent_beside(worker, jobs, folder):
         hanging = jobs.put("fork_twice_and_hang", path=str(folder / "daemon"))
-        until((folder / "daemon").exists, "the daemon runs")
+        wait_until((folder / "daemon").exists, "the daemon runs")
         daemon = int((folder / "daemon").read_text())
         worker.note(daemon)
 
         assert error_of(jobs.wait_dead(hanging)).cause == "timeout"
-        until(lambda: not is_alive(daemon), "the daemon is gone")
+        wait_until(lambda: not is_alive(daemon), "the daemon is gone")
 
 
 def test_threads_that_never_end_keep_neither_the_child_nor_the_worker(
@@ -164,7 +165,7 @@ def test_threads_that_never_end_keep_neither_the_child_nor_the_worker(
     child = jobs.result(jobs.put("leave_threads"))
     assert jobs.result(jobs.put("whoami"))["pid"] == child, "it goes on with them"
 
-    until(lambda: not is_alive(child), "it is recycled with them")
+    wait_until(lambda: not is_alive(child), "it is recycled with them")
     assert jobs.result(jobs.put("leave_threads")) != child
     worker.process.terminate()
 
@@ -180,7 +181,7 @@ def test_a_child_below_which_ended_processes_pile_up_is_replaced(
 
     reason = worker.wait_event("child recycled")["reason"]
     assert reason == "20 ended processes that nobody reaped"
-    until(lambda: not is_alive(child), "it ends")
+    wait_until(lambda: not is_alive(child), "it ends")
     worker.wait_reaped()
     assert jobs.result(jobs.put("whoami"))["pid"] != child
 

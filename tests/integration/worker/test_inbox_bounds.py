@@ -11,8 +11,9 @@ import redis
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, until
+from tests.integration.worker.processes import WorkerProcess
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.broker.connection.transport import drive
 from tidework.broker.documents import MAX_DOCUMENT_BYTES
 from tidework.client import Client
@@ -63,7 +64,7 @@ def test_a_server_that_is_full_of_documents_is_worked_off(
             stats = client.stats_sync("jobs")
             return stats.states[JobState.SUCCEEDED] == number and not stats.inbox
 
-        until(is_done, f"all {number} are done", 100)
+        wait_until(is_done, f"all {number} are done", 100)
         used = int(foreign.info("memory")["used_memory"])
         most = int(foreign.config_get("maxmemory")["maxmemory"])
     assert used < most + MIB + number * 500, "a job needs little more than its document"
@@ -94,7 +95,7 @@ def test_a_document_of_48_mb_is_refused_without_being_read(
     before = memory(worker, "VmHWM")
 
     if first:
-        until(jobs.listeners, "the worker waits at the inbox")
+        wait_until(jobs.listeners, "the worker waits at the inbox")
         jobs.put_document(LARGE[kind])
     else:
         jobs.put_documents(b'{"id":"before","task":"add","params":{"a":1,"b":2}}', LARGE[kind])
@@ -127,4 +128,4 @@ def test_the_largest_documents_that_are_read_leave_nothing_behind(
 
     assert jobs.wait_dead("order-11").body == raw % 11
     assert memory(worker, "VmHWM") < before + 128 * MIB
-    until(lambda: memory(worker, "VmRSS") < before + 32 * MIB, "it gives the memory back")
+    wait_until(lambda: memory(worker, "VmRSS") < before + 32 * MIB, "it gives the memory back")

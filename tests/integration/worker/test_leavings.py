@@ -10,8 +10,9 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker, workers
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.model.job import JobState
 from tidework.settings import Settings
@@ -89,7 +90,7 @@ def test_a_process_whose_files_a_job_left_open_is_replaced_before_the_next_job(
     assert child not in {jobs.result(each)["pid"] for each in others}
     assert {jobs.get(each).deliveries for each in others} <= {1, 2}
     assert "files open" in worker.wait_event("child recycled")["reason"]
-    until(lambda: not is_alive(child), "it ends")
+    wait_until(lambda: not is_alive(child), "it ends")
 
 
 def test_what_a_pool_keeps_for_the_next_job_replaces_nothing(
@@ -163,7 +164,7 @@ def test_a_job_that_another_one_read_on_the_event_loop_runs_all_the_same(
 ) -> None:
     worker = start_worker("leavings", async_slots=2).wait_started()
     reads = jobs.put("read_pipes_async", path=str(folder / "began"))
-    until((folder / "began").exists, "it reads")
+    wait_until((folder / "began").exists, "it reads")
 
     read = jobs.put("find_async")
 

@@ -12,8 +12,9 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.diary import Diary
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.broker.connection.transport import drive
 from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.client import Client
@@ -46,7 +47,7 @@ def wait_saved(jobs: Jobs, job_id: str, position: int) -> JobRecord:
         record = jobs.get(job_id)
         return record if record.checkpoints.get("") == position else None
 
-    found = until(look, f"the checkpoint stands at {position}")
+    found = wait_until(look, f"the checkpoint stands at {position}")
     assert found is not None
     return found
 
@@ -58,12 +59,12 @@ def test_how_far_a_job_is(start: Start, jobs: Jobs, diary: Diary, task: str) -> 
     diary.let_pass(3)
     diary.wait("began 4")
 
-    until(lambda: _done_of(jobs, job_id) == 3, "its last word has come")
+    wait_until(lambda: _done_of(jobs, job_id) == 3, "its last word has come")
     progress = jobs.get(job_id).progress
     assert progress is not None
     assert (progress.done, progress.total, progress.note) == (3, 4, "items")
     worker.signal(signal.SIGTERM)  # has it beat
-    until(lambda: _said_by_worker(jobs) == progress.done, "the worker's presence tells of it")
+    wait_until(lambda: _said_by_worker(jobs) == progress.done, "the worker's presence tells of it")
     diary.let_pass(4)
     worker.wait()
 
@@ -148,7 +149,7 @@ def test_a_process_killed_between_two_items_costs_the_item_it_was_at(
 def kill(pids: list[int]) -> None:
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(map(is_alive, pids)), "they are gone")
+    wait_until(lambda: not any(map(is_alive, pids)), "they are gone")
 
 
 def test_a_killed_worker_costs_the_item_it_was_at(start: Start, jobs: Jobs, diary: Diary) -> None:
@@ -195,7 +196,7 @@ def test_a_worker_frozen_past_its_lease_does_not_move_the_place_of_the_next_one(
     os.kill(child, signal.SIGSTOP)
 
     start(lease_seconds=1.0)
-    until(lambda: jobs.get(job_id).deliveries == 2, "another worker has it")
+    wait_until(lambda: jobs.get(job_id).deliveries == 2, "another worker has it")
     diary.let_pass(3)
     diary.wait("began 4")
     wait_saved(jobs, job_id, 3)
@@ -223,7 +224,7 @@ def test_a_job_does_not_wait_for_a_redis_that_is_away(
     job_id = own.put("tell", folder=diary.folder, count=3000)
     diary.wait("done 3000")
     server.sync_and_kill()
-    until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
+    wait_until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
 
     diary.let_pass(3000)
     worker.wait_event("job succeeded")
@@ -243,7 +244,7 @@ def test_what_was_said_meanwhile_is_told_when_redis_is_back(
     server.sync_and_kill()
     diary.let_pass(3)
     diary.wait("began 4")
-    until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
+    wait_until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
     server.restart()
 
     diary.let_pass(4)

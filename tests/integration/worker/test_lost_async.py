@@ -12,8 +12,9 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.holds import Holds
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
 from tests.support.command_line import CommandLine
+from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 
 ASKED_TO_STOP = "SIGTERM: no more jobs are claimed, running ones may finish"
@@ -140,7 +141,7 @@ def test_a_supervisor_that_is_killed_takes_them_along(
 
     worker.process.kill()
 
-    until(lambda: not any(map(is_alive, pids.values())), "they end with it")
+    wait_until(lambda: not any(map(is_alive, pids.values())), "they end with it")
 
 
 def test_one_is_cancelled_as_any(start_worker: StartWorker, jobs: Jobs, holds: Holds) -> None:
@@ -151,7 +152,7 @@ def test_one_is_cancelled_as_any(start_worker: StartWorker, jobs: Jobs, holds: H
     jobs.client.cancel_sync(one, queue=jobs.queue)
 
     jobs.wait_state(one, JobState.CANCELLED)
-    until(lambda: not is_alive(pids["a"]), "its child ends")
+    wait_until(lambda: not is_alive(pids["a"]), "its child ends")
     assert is_alive(pids["b"])
     holds.let_end("b")
     assert jobs.result(two) == "held"
@@ -165,7 +166,7 @@ def test_the_hard_timeout_holds(
 ) -> None:
     worker = start(start_worker)
     job_id = jobs.put(task, path=str(folder / "job"))
-    until((folder / "job.1").exists, "it runs on the loop")
+    wait_until((folder / "job.1").exists, "it runs on the loop")
     os.kill(int((folder / "job.1").read_text()), signal.SIGKILL)
 
     dead = jobs.wait_dead(job_id)
@@ -173,7 +174,7 @@ def test_the_hard_timeout_holds(
     assert dead.error is not None
     assert (dead.losses, dead.error.cause) == (1, "timeout")
     alone = int((folder / "job.2").read_text())
-    until(lambda: not is_alive(alone), "its child ends")
+    wait_until(lambda: not is_alive(alone), "its child ends")
     worker.children(2)
     worker.wait_reaped()
 
@@ -197,7 +198,7 @@ def test_what_looks_at_a_worker_shows_them(
         lines = worker.events("stacks")
         return {line["of_pid"]: line["stacks"] for line in lines if "stacks" in line}
 
-    until(lambda: set(pids.values()) <= set(stacks()), "their stacks are logged")
+    wait_until(lambda: set(pids.values()) <= set(stacks()), "their stacks are logged")
     assert all("in hold" in stacks()[pid] for pid in pids.values())
     assert worker.probe("/livez")[0] == 200
     holds.let_end("a", "b")

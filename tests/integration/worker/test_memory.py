@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import until
+from tests.support.waiting import wait_until
 
 HARMLESS = 900
 """MiB at which a job stops to grow, guard or not."""
@@ -20,7 +20,7 @@ def test_a_job_that_grows_without_bound_is_a_dead_letter_and_harms_nobody(
 ) -> None:
     worker = start_worker("menaces", slots=2, memory_limit_mib=300).wait_started()
     innocent = jobs.put("hold", path=str(folder / "innocent"))
-    until((folder / "innocent.began").exists, "the innocent runs")
+    wait_until((folder / "innocent.began").exists, "the innocent runs")
 
     dead = jobs.wait_dead(jobs.put(task, most=HARMLESS))
 
@@ -41,7 +41,7 @@ def test_a_job_that_was_only_large_makes_room_uncounted(
     # One loss would be the end of either.
     start_worker("menaces", slots=2, memory_limit_mib=600, poison_cap=1).wait_started()
     large = jobs.put("be_large", path=str(folder / "large"), mib=300)
-    until((folder / "large.began").exists, "the large one runs")
+    wait_until((folder / "large.began").exists, "the large one runs")
 
     greedy = jobs.put("swell", most=HARMLESS)
 

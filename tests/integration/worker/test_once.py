@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import until
+from tests.support.waiting import wait_until
 
 
 def marks(folder: Path, what: str) -> list[str]:
@@ -18,9 +18,9 @@ def test_whoever_comes_meanwhile_waits_for_the_end_and_does_nothing(
 ) -> None:
     start_worker("charges", slots=2, async_slots=2).wait_started()
     first = jobs.put("charge", folder=str(folder))
-    until(lambda: bool(marks(folder, "began")), "the block began")
+    wait_until(lambda: bool(marks(folder, "began")), "the block began")
     others = [jobs.put("charge", folder=str(folder)), jobs.put("charge_async", folder=str(folder))]
-    until(lambda: all(jobs.get(each).releases for each in others), "they were given back")
+    wait_until(lambda: all(jobs.get(each).releases for each in others), "they were given back")
 
     (folder / "go").touch()
 

@@ -11,8 +11,9 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker, workers
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, is_alive
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.model.job import JobState
 from tidework.settings import Settings
@@ -66,7 +67,7 @@ def test_honest_jobs_and_honest_failures(start_worker: StartWorker, jobs: Jobs) 
     waiting = jobs.wait_state(unknown, JobState.SCHEDULED)
     assert (waiting.releases, waiting.attempt) == (1, 0)
 
-    rejected = until(lambda: jobs.client.jobs_sync("jobs", JobState.DEAD).ids, "dead letters")
+    rejected = wait_until(lambda: jobs.client.jobs_sync("jobs", JobState.DEAD).ids, "dead letters")
     bodies = [jobs.get(job_id) for job_id in rejected]
     (letter,) = [record for record in bodies if record.body == b"{broken"]
     assert letter.error is not None
@@ -96,7 +97,7 @@ def test_a_job_that_kills_its_child_is_poison_and_harms_nobody(
 ) -> None:
     worker, jobs = shared
     innocent = jobs.put("hold", path=str(folder / "innocent"))
-    until((folder / "innocent.began").exists, "the innocent runs")
+    wait_until((folder / "innocent.began").exists, "the innocent runs")
 
     poison = jobs.put(task, **params)
 
@@ -171,14 +172,14 @@ def test_a_cancelled_job_goes_with_its_whole_process_group(
 ) -> None:
     worker, jobs = shared
     running = jobs.put("start_program", path=str(folder / "pid"))
-    until((folder / "pid").exists, "the program runs")
+    wait_until((folder / "pid").exists, "the program runs")
     program = int((folder / "pid").read_text())
     worker.note(program)
 
     assert jobs.client.cancel_sync(running, queue="jobs") == "requested"
 
     jobs.wait_state(running, JobState.CANCELLED)
-    until(lambda: not is_alive(program), "the program is gone")
+    wait_until(lambda: not is_alive(program), "the program is gone")
 
 
 def test_what_outlives_its_job_ends_with_the_child(
@@ -194,4 +195,4 @@ def test_what_outlives_its_job_ends_with_the_child(
     worker.signal(signal.SIGTERM)
 
     assert worker.wait() == 0
-    until(lambda: not is_alive(orphan), "the orphan is gone")
+    wait_until(lambda: not is_alive(orphan), "the orphan is gone")

@@ -10,8 +10,8 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import until
 from tests.support.servers import ValkeyServer
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.settings import Settings
 
@@ -32,12 +32,12 @@ def test_an_outcome_is_kept_until_redis_is_back(
 ) -> None:
     worker = start_worker(redis_url=server.url).wait_started()
     job_id = own_jobs.put("hold", path=str(folder / "a"))
-    until((folder / "a.began").exists, "the job runs")
+    wait_until((folder / "a.began").exists, "the job runs")
 
     server.sync_and_kill()
     (folder / "a.go").touch()
     worker.wait_event("job succeeded")
-    until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
+    wait_until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
     assert worker.probe("/livez")[0] == 200
     assert worker.probe("/readyz")[0] == 200
     server.restart()
@@ -54,11 +54,11 @@ def test_a_block_that_ends_while_redis_is_away_is_done_and_not_done_again(
 ) -> None:
     worker = start_worker("charges", async_slots=1, redis_url=server.url).wait_started()
     job_id = own_jobs.put(task, folder=str(folder), waits=True)
-    until(lambda: list(folder.glob("began.*")), "the block began")
+    wait_until(lambda: list(folder.glob("began.*")), "the block began")
 
     server.sync_and_kill()
     (folder / "go").touch()
-    until(
+    wait_until(
         lambda: "is reported again until Redis takes it" in worker.text(), "the end cannot be told"
     )
     server.restart()
@@ -74,7 +74,7 @@ def test_a_worker_waits_for_a_redis_that_comes_late(
 ) -> None:
     server.sync_and_kill()
     worker = start_worker(redis_url=server.url)
-    until(lambda: "next attempt" in worker.text(), "it waits")
+    wait_until(lambda: "next attempt" in worker.text(), "it waits")
     assert worker.probe("/readyz")[0] == 503
 
     server.restart()
@@ -88,7 +88,7 @@ def test_a_drain_without_redis_ends(
 ) -> None:
     worker = start_worker(redis_url=server.url).wait_started()
     own_jobs.put("hold", path=str(folder / "a"))
-    until((folder / "a.began").exists, "the job runs")
+    wait_until((folder / "a.began").exists, "the job runs")
     server.sync_and_kill()
     (folder / "a.go").touch()
     worker.wait_event("job succeeded")

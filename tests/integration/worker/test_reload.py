@@ -12,7 +12,8 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, children_of, is_alive, until
+from tests.integration.worker.processes import WorkerProcess, children_of, is_alive
+from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 from tidework.worker import process
 
@@ -82,12 +83,14 @@ def hold(jobs: Jobs, path: Path) -> tuple[str, int]:
     """A job that runs until ``path.go`` is there; its child's pid."""
     job_id = jobs.put("hold", path=str(path))
     began = path.with_suffix(".began")
-    until(lambda: began.exists() and began.read_text(), "the job runs")
+    wait_until(lambda: began.exists() and began.read_text(), "the job runs")
     return job_id, int(began.read_text())
 
 
 def wait_one_template(worker: WorkerProcess) -> None:
-    until(lambda: len([p for p in children_of(worker.pid) if is_alive(p)]) == 1, "one template")
+    wait_until(
+        lambda: len([p for p in children_of(worker.pid) if is_alive(p)]) == 1, "one template"
+    )
 
 
 def test_a_running_job_ends_in_its_version_and_the_next_one_has_the_new(
@@ -110,7 +113,7 @@ def test_a_running_job_ends_in_its_version_and_the_next_one_has_the_new(
     assert jobs.result(old) == 1
     record = jobs.get(old)
     assert (record.deliveries, record.losses) == (1, 0)
-    until(lambda: not is_alive(pid), "the old child is gone")
+    wait_until(lambda: not is_alive(pid), "the old child is gone")
     wait_one_template(worker)
     assert len(worker.children(2)) == 2
     worker.wait_reaped()
@@ -122,9 +125,9 @@ def test_a_job_that_was_unknown_runs_once_the_new_version_knows_it(
 ) -> None:
     worker = start_worker("versioned").wait_started()
     job_id = jobs.put("only_in_2")
-    until(lambda: jobs.get(job_id).releases, "it is given back")
+    wait_until(lambda: jobs.get(job_id).releases, "it is given back")
     # The next looks are seconds away, and then a minute.
-    until(lambda: jobs.get(job_id).releases >= 3, "several times")
+    wait_until(lambda: jobs.get(job_id).releases >= 3, "several times")
     warnings = [line for line in worker.lines() if "waits for a worker that knows" in line["event"]]
     assert [line["level"] for line in warnings] == ["warning"]
     assert "unknown task 'only_in_2'; did you mean 'only_in_1'?" in warnings[0]["cause"]
@@ -147,7 +150,7 @@ def test_a_version_that_does_not_import_changes_nothing(
 
     versions.write(2, "import no_such_module")
     worker.signal(signal.SIGHUP)
-    until(lambda: "is not loaded anew" in worker.text(), "it says so")
+    wait_until(lambda: "is not loaded anew" in worker.text(), "it says so")
 
     (line,) = [line for line in worker.lines() if "is not loaded anew" in line["event"]]
     assert line["level"] == "error"
@@ -157,7 +160,7 @@ def test_a_version_that_does_not_import_changes_nothing(
     assert worker.children(2) == before
     wait_one_template(worker)
     os.kill(before[0], signal.SIGKILL)
-    until(lambda: before[0] not in worker.children(2), "another child, of the old template")
+    wait_until(lambda: before[0] not in worker.children(2), "another child, of the old template")
     assert jobs.result(jobs.put("version"))[0] == 1
     versions.write(3)
     reload(worker)
@@ -172,7 +175,7 @@ def test_an_import_that_ends_its_process_changes_nothing(
     versions.write(2, "os._exit(3)")
     worker.signal(signal.SIGHUP)
 
-    until(lambda: "(exit code 3); see what" in worker.text(), "it says so")
+    wait_until(lambda: "(exit code 3); see what" in worker.text(), "it says so")
     assert jobs.result(jobs.put("version"))[0] == 1
     assert worker.probe("/readyz")[0] == 200
 
@@ -185,7 +188,7 @@ def test_whoever_asks_again_meanwhile_gets_what_is_on_disk_then(
 
     versions.write(2, f"Path({str(seen)!r}).touch(); time.sleep(60)")
     worker.signal(signal.SIGHUP)
-    until(seen.exists, "the import is under way")
+    wait_until(seen.exists, "the import is under way")
     versions.write(3)
     reload(worker)
 
@@ -227,7 +230,7 @@ def test_a_death_in_the_old_version_runs_again_in_the_new(
 
     os.kill(old_template, signal.SIGKILL)
 
-    until(lambda: jobs.get(job_id).losses == 1, "the job is lost with its template")
+    wait_until(lambda: jobs.get(job_id).losses == 1, "the job is lost with its template")
     (folder / "a.go").touch()
     assert jobs.result(job_id) == 2
     assert is_alive(new_pid), "the others are not disturbed"
@@ -241,7 +244,7 @@ def test_a_worker_whose_template_does_not_come_back_is_mended(
     worker = start_worker("versioned").wait_started()
     versions.write(2, "import no_such_module")
     os.kill(worker.template(), signal.SIGKILL)
-    until(lambda: worker.text().count("the next starts in") > 1, "it does not import")
+    wait_until(lambda: worker.text().count("the next starts in") > 1, "it does not import")
 
     versions.write(3)
     reload(worker)
@@ -313,7 +316,7 @@ def test_a_worker_that_drains_loads_nothing(
     worker = start_worker("versioned").wait_started()
     job_id, _ = hold(jobs, folder / "a")
     worker.signal(signal.SIGTERM)
-    until(lambda: worker.probe("/readyz")[0] == 503, "it drains")
+    wait_until(lambda: worker.probe("/readyz")[0] == 503, "it drains")
 
     versions.write(2)
     worker.signal(signal.SIGHUP)
@@ -333,10 +336,10 @@ def test_a_drain_ends_an_import_that_is_under_way(
     seen = folder / "imported"
     versions.write(2, f"Path({str(seen)!r}).write_text(str(os.getpid())); time.sleep(60)")
     worker.signal(signal.SIGHUP)
-    until(lambda: seen.exists() and seen.read_text(), "the import is under way")
+    wait_until(lambda: seen.exists() and seen.read_text(), "the import is under way")
 
     worker.signal(signal.SIGTERM)
-    until(lambda: not is_alive(int(seen.read_text())), "the import ended")
+    wait_until(lambda: not is_alive(int(seen.read_text())), "the import ended")
     (folder / "a.go").touch()
 
     assert worker.wait() == 0
@@ -355,8 +358,8 @@ def test_asked_during_the_first_import(
     """
     versions.write(1, wait)
     worker = start_worker("versioned")
-    until(seen.exists, "the import is under way")
-    until(lambda: process.catches(worker.pid, signal.SIGHUP), "the supervisor listens")
+    wait_until(seen.exists, "the import is under way")
+    wait_until(lambda: process.catches(worker.pid, signal.SIGHUP), "the supervisor listens")
 
     versions.write(2)
     worker.signal(signal.SIGHUP)

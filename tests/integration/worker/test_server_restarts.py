@@ -53,8 +53,7 @@ def test_a_killed_server_costs_no_job_and_no_second_run(
     server.kill()
     ledger.let_end("first")
     ledger.wait("ended", 4)
-    # An outage of more than a lease: all of them are over when the server comes back.
-    time.sleep(LEASE_S * 1.2)
+    time.sleep(LEASE_S * 1.2)  # all leases are over when the server comes back
 
     server.restart()
     ledger.let_end("second")
@@ -74,7 +73,7 @@ def test_a_server_that_stands_still_for_a_minute_costs_no_job_and_no_second_run(
     ids += ledger.put(8)
 
     server.freeze()
-    time.sleep(60)
+    time.sleep(60)  # five leases
     server.thaw()
 
     ledger.expect_each_once(ids, 60)

@@ -11,14 +11,15 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, children_of, until
+from tests.integration.worker.processes import WorkerProcess, children_of
 from tests.support.process_tree import command_of
+from tests.support.waiting import wait_until
 from tidework.worker import process
 
 
 def hold(jobs: Jobs, path: Path, task: str = "hold", **params: Any) -> str:
     job_id = jobs.put(task, path=str(path), **params)
-    until(path.with_suffix(".began").exists, "the job runs")
+    wait_until(path.with_suffix(".began").exists, "the job runs")
     return job_id
 
 
@@ -64,14 +65,16 @@ def test_a_child_that_holds_the_interpreter(
 ) -> None:
     worker = start_worker(slots=2, hard_timeout_seconds=8).wait_started()
     jobs.put("hold_interpreter", path=str(folder / "a"))
-    until((folder / "a").exists, "the job runs")
+    wait_until((folder / "a").exists, "the job runs")
 
     stuck, idle = stacks(worker, 4)["child"]
 
     assert "in hold_interpreter" in stuck["stacks"]
     assert "no Python code has run" in stuck["stuck"]
     assert "stuck" not in idle
-    until(lambda: worker.metric("tidework_jobs_dead_total"), "the timeout strikes all the same")
+    wait_until(
+        lambda: worker.metric("tidework_jobs_dead_total"), "the timeout strikes all the same"
+    )
 
 
 def test_a_child_that_is_stopped(start_worker: StartWorker, jobs: Jobs, folder: Path) -> None:
@@ -141,8 +144,8 @@ def test_an_import_that_hangs(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     worker = start_worker("hanging")
-    until((tmp_path / "hanging.py.began").exists, "the import is under way")
-    until(lambda: process.catches(worker.pid, signal.SIGUSR1), "the supervisor listens")
+    wait_until((tmp_path / "hanging.py.began").exists, "the import is under way")
+    wait_until(lambda: process.catches(worker.pid, signal.SIGUSR1), "the supervisor listens")
 
     (template,) = stacks(worker, 2)["template"]
 
@@ -174,7 +177,7 @@ def test_a_template_that_is_not_yet_ready_to_answer_is_not_ended_by_it(
         found = [p for p in children_of(worker.pid) if "worker.child.template" in command_of(p)]
         return found[0] if found else None
 
-    second = until(fresh, "another one")
+    second = wait_until(fresh, "another one")
 
     (told,) = stacks(worker, 2)["template"]
     slow.unlink()

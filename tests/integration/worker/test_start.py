@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -19,8 +18,9 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.diary import Diary
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import APPS, KEPT, PATIENCE, until
+from tests.integration.worker.processes import APPS, KEPT
 from tests.support.process_tree import command_of
+from tests.support.waiting import until, wait_until
 from tidework.broker.redis.redis_broker import connect
 from tidework.model.identity import QueueName
 
@@ -52,7 +52,9 @@ def test_a_worker_of_another_queue_than_its_tasks_says_so(start_worker: StartWor
 
     worker.wait_started()
 
-    until(lambda: "is declared for a queue that this worker serves (jbos)" in worker.text(), "told")
+    wait_until(
+        lambda: "is declared for a queue that this worker serves (jbos)" in worker.text(), "told"
+    )
     (line,) = [line for line in worker.lines() if "is declared for a queue" in line["event"]]
     assert line["level"] == "warning"
     assert "they are declared for jobs; did you mean 'jobs'?" in line["event"]
@@ -119,7 +121,7 @@ def test_each_of_many_idle_queues_is_listened_to(start_worker: StartWorker, jobs
     names = [f"q{number}" for number in range(40)]
     worker = start_worker(queue=["jobs", *names], slots=2).wait_started()
     last = Jobs(jobs.client, names[-1])
-    until(lambda: last.listeners() >= len(names) + 1, "all queues are listened to")
+    wait_until(lambda: last.listeners() >= len(names) + 1, "all queues are listened to")
 
     ids = [Jobs(jobs.client, name).put("add", a=1, b=2) for name in names]
 
@@ -135,9 +137,7 @@ async def test_presence_says_who_works_on_what(
     broker = connect(redis_url)
     worker = start_worker(slots=3, worker_name="me").wait_started()
     try:
-        async with asyncio.timeout(PATIENCE):
-            while not (present := await broker.workers(queue)):
-                await asyncio.sleep(0.01)
+        present = await until(lambda: broker.workers(queue), "it is present")
         worker.signal(signal.SIGTERM)
         assert worker.wait() == 0
         after = await broker.workers(queue)
@@ -164,7 +164,7 @@ def test_one_id_is_found_in_every_line_about_a_job(start_worker: StartWorker, jo
         lines = [line for line in worker.lines() if line.get("job_id") == job_id]
         return [(line["event"], line["attempt"]) for line in lines]
 
-    until(lambda: len(told()) == 2, "both attempts are told of")
+    wait_until(lambda: len(told()) == 2, "both attempts are told of")
     assert told() == [("job failed, it will run again", 1), ("job buried", 2)]
 
 
@@ -181,13 +181,15 @@ def test_the_first_template_is_a_fork_of_the_worker_and_has_nothing_of_it(
     assert command_of(first) == command_of(worker.pid)
     assert os.getsid(first) == first
     # It holds a child's pipe, too, for the moment in which it forks the child.
-    until(lambda: not shared_pipes(first, worker.pid), "none of the worker's files stay open")
+    wait_until(lambda: not shared_pipes(first, worker.pid), "none of the worker's files stay open")
     assert shared_memory_mib(worker.pid) > 5, "what both imported lies in memory once"
 
     os.kill(first, signal.SIGKILL)
 
-    until(lambda: worker.template() != first, "another one")
-    until(lambda: "tidework.worker.child.template" in command_of(worker.template()), "a fresh one")
+    wait_until(lambda: worker.template() != first, "another one")
+    wait_until(
+        lambda: "tidework.worker.child.template" in command_of(worker.template()), "a fresh one"
+    )
     assert jobs.result(jobs.put("whoami"))
     os.close(reading)
 

@@ -7,7 +7,6 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.integration.worker.processes import APPS, children_of, is_alive
+from tests.support.waiting import until
 from tests.unit.worker.jobs import held
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
@@ -45,28 +45,20 @@ async def make(broker: MemoryBroker, **settings: Any) -> Supervisor:
 
 async def wait_started(supervisor: Supervisor) -> list[int]:
     """Wait until its slots are there; returns the pids of template and children."""
-    async with asyncio.timeout(20):
-        while not supervisor.pool.dispatch.idle():
-            await asyncio.sleep(0.01)
+    await until(supervisor.pool.dispatch.idle, "a slot is there")
     template = supervisor._keeper.pid
     assert template is not None
     return [template, *children_of(template)]
 
 
-async def wait_until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():
-            await asyncio.sleep(0.01)
-
-
 async def end_of(broker: MemoryBroker, job_id: str) -> JobState:
     """Its state once it has ended."""
-    async with asyncio.timeout(20):
-        while True:
-            record = await broker.get_job(QUEUE, job_id)
-            if record is not None and record.state in FINISHED_STATES:
-                return record.state
-            await asyncio.sleep(0.01)
+
+    async def look() -> JobState | None:
+        record = await broker.get_job(QUEUE, job_id)
+        return record.state if record and record.state in FINISHED_STATES else None
+
+    return await until(look, f"{job_id} has ended")
 
 
 def expect_gone(pids: list[int]) -> None:
@@ -79,15 +71,13 @@ async def test_jobs_run_and_a_drain_leaves_no_process(broker: MemoryBroker) -> N
     running = asyncio.ensure_future(supervisor.run())
     pids = await wait_started(supervisor)
     await broker.enqueue(QUEUE, [Job("a", "add", {"a": 1, "b": 2})])
-    async with asyncio.timeout(20):
-        record = None
-        while record is None or record.state is not JobState.SUCCEEDED:
-            await asyncio.sleep(0.01)
-            record = await broker.get_job(QUEUE, "a")
+    assert await end_of(broker, "a") is JobState.SUCCEEDED
 
     supervisor.stop.ask("the test")
     await asyncio.wait_for(running, 20)
 
+    record = await broker.get_job(QUEUE, "a")
+    assert record is not None
     assert record.result == 3
     assert await broker.workers(QUEUE) == ()
     expect_gone(pids)
@@ -179,7 +169,7 @@ async def test_a_system_that_gives_no_process_for_a_template_ends_no_job_and_no_
     running = asyncio.ensure_future(supervisor.run())
     template, *_ = await wait_started(supervisor)
     await broker.enqueue(QUEUE, [Job("a", "hold", {"path": str(tmp_path / "a")})])
-    await wait_until((tmp_path / "a.began").exists)
+    await until((tmp_path / "a.began").exists)
     start, refused = subprocess.Popen, []
 
     def refuse(*given: object, **named: object) -> None:
@@ -189,16 +179,16 @@ async def test_a_system_that_gives_no_process_for_a_template_ends_no_job_and_no_
     monkeypatch.setattr(subprocess, "Popen", refuse)
     loop = asyncio.get_running_loop()
     loop.call_soon(supervisor._reload)  # as the signal does
-    await wait_until(lambda: "the version before goes on" in caplog.text)
+    await until(lambda: "the version before goes on" in caplog.text)
     descriptors = sorted(Path("/proc/self/fd").iterdir())
     loop.call_soon(supervisor._reload)
-    await wait_until(lambda: len(refused) == 2)
+    await until(lambda: len(refused) == 2)
     assert sorted(Path("/proc/self/fd").iterdir()) == descriptors
     (tmp_path / "a.go").touch()
     assert await end_of(broker, "a") is JobState.SUCCEEDED
 
     os.kill(template, signal.SIGKILL)
-    await wait_until(lambda: len(refused) > 3)
+    await until(lambda: len(refused) > 3)
     monkeypatch.setattr(subprocess, "Popen", start)
     await broker.enqueue(QUEUE, [Job("b", "add", {"a": 1, "b": 2})])
     assert await end_of(broker, "b") is JobState.SUCCEEDED

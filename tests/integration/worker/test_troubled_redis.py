@@ -10,8 +10,9 @@ import pytest
 
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import WorkerProcess, until
+from tests.integration.worker.processes import WorkerProcess
 from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
+from tests.support.waiting import wait_until
 from tidework.client import Client
 from tidework.errors import BrokerFullError
 from tidework.settings import Settings
@@ -37,7 +38,7 @@ def wait_told(worker: WorkerProcess, trouble: Trouble) -> str:
     def told() -> str:
         return next((e for line in worker.lines() if "next attempt" in (e := line["event"])), "")
 
-    text = until(told, "it says that it waits")
+    text = wait_until(told, "it says that it waits")
     assert trouble.value in text
     return text
 
@@ -113,12 +114,12 @@ def test_an_outcome_is_kept_until_redis_serves_again(
 ) -> None:
     worker = start_worker(redis_url=redis.url).wait_started()
     job_id = own_jobs.put("hold", path=str(folder / "a"))
-    until((folder / "a.began").exists, "the job runs")
+    wait_until((folder / "a.began").exists, "the job runs")
 
     redis.begin(trouble)
     (folder / "a.go").touch()
     worker.wait_event("job succeeded")
-    until(lambda: trouble.value in worker.whole_text(), "it says why it cannot settle")
+    wait_until(lambda: trouble.value in worker.whole_text(), "it says why it cannot settle")
     redis.mend(trouble)
 
     assert own_jobs.result(job_id) == "held"
@@ -132,7 +133,7 @@ def test_an_outcome_is_settled_on_a_server_that_is_full_by_now(
 ) -> None:
     start_worker(redis_url=redis.url).wait_started()
     job_id = own_jobs.put("hold", path=str(folder / "a"))
-    until((folder / "a.began").exists, "the job runs")
+    wait_until((folder / "a.began").exists, "the job runs")
 
     redis.begin(Trouble.FULL)
     (folder / "a.go").touch()

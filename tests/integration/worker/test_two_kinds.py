@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.holds import Holds
 from tests.integration.worker.jobs import Jobs
-from tests.integration.worker.processes import until
+from tests.support.waiting import wait_until
 
 LEARNED = 80
 """Jobs of one kind after which a worker expects hardly any of the other in their queue."""
@@ -20,7 +20,7 @@ def test_async_jobs_go_on_while_a_queue_of_sync_jobs_waits_for_slots(
         jobs.result(job_id)
     _, waits = holds.put("long", "next", task="hold_alone")
     holds.pids("long")
-    until(lambda: jobs.get(waits).releases, "what waits for the slot is given back")
+    wait_until(lambda: jobs.get(waits).releases, "what waits for the slot is given back")
 
     events = Jobs(jobs.client, "events")
     ids = events.put_many("whoami", [{}] * 10)

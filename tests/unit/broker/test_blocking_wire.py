@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from redis.exceptions import BusyLoadingError, ResponseError
 from redis.exceptions import ConnectionError as AwayError
 from redis.exceptions import TimeoutError as LateError
 
+from tests.support.waiting import wait_until
 from tests.unit.broker.scripted_server import Answers, ScriptedServer
 from tidework.broker.connection import blocking_wire
 from tidework.broker.connection.blocking_wire import BlockingConnections
@@ -120,10 +120,7 @@ def wait_until_disturbed(found: BlockingConnections) -> None:
     assert found._idle.qsize() == 1
     idle = found._idle.get()
     assert idle is not None
-    deadline = time.monotonic() + 20
-    while idle.is_usable():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_until(lambda: not idle.is_usable(), "the connection is disturbed")
     found._idle.put(idle)
 
 

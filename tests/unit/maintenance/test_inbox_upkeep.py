@@ -11,7 +11,7 @@ import pytest
 from tidework.clock import ManualClock
 from tidework.errors import BrokerFullError, BrokerRefusedError
 from tidework.intake import BATCH
-from tidework.maintenance.upkeep import Upkeep
+from tidework.maintenance.upkeep import SWEEP_EVERY, Upkeep
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.testing.memory.broker import MemoryBroker
@@ -21,13 +21,13 @@ HOUR = timedelta(hours=1)
 FAR = 4_000_000_000
 
 
-class Bench:
+class KeptQueue:
     """A queue, and upkeep of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, sweep_every: timedelta = SWEEP_EVERY) -> None:
         self.clock = ManualClock(datetime(2026, 1, 5, 10, tzinfo=UTC))
         self.broker = MemoryBroker(self.clock)
-        self.upkeep = Upkeep(self.broker, lambda: [QUEUE])
+        self.upkeep = Upkeep(self.broker, lambda: [QUEUE], sweep_every=sweep_every)
 
     async def put(self, *raws: bytes) -> None:
         for raw in raws:
@@ -43,94 +43,93 @@ class Bench:
 
 async def test_what_needs_no_worker_leaves_the_backlog() -> None:
     """Due in years, known already, no job at all: a queue of such documents goes to zero."""
-    bench = Bench()
+    kept = KeptQueue()
     late = b'{"id":"late","task":"t","available_at":%d}' % FAR
-    await bench.put(late, late, b'{"id":"order-9","task":7}', b"nonsense")
-    assert await bench.backlog() == 4
+    await kept.put(late, late, b'{"id":"order-9","task":7}', b"nonsense")
+    assert await kept.backlog() == 4
 
-    await bench.rounds(2)
+    await kept.rounds(2)
 
-    assert await bench.backlog() == 0
-    stats = await bench.broker.stats(QUEUE)
+    assert await kept.backlog() == 0
+    stats = await kept.broker.stats(QUEUE)
     assert (stats.states[JobState.SCHEDULED], stats.states[JobState.DEAD], stats.inbox) == (1, 2, 0)
-    letter = await bench.broker.get_job(QUEUE, "order-9")
+    letter = await kept.broker.get_job(QUEUE, "order-9")
     assert letter is not None
     assert letter.state is JobState.DEAD
 
 
 async def test_a_document_that_a_worker_takes_at_once_is_left_to_it() -> None:
-    bench = Bench()
-    await bench.put(b'{"id":"a","task":"t"}')
+    kept = KeptQueue()
+    await kept.put(b'{"id":"a","task":"t"}')
 
-    await bench.rounds(1)
+    await kept.rounds(1)
 
-    assert await bench.broker.get_job(QUEUE, "a") is None
+    assert await kept.broker.get_job(QUEUE, "a") is None
 
 
 async def test_many_are_taken_in_by_batches() -> None:
-    bench = Bench()
-    await bench.put(*(b'{"id":"d%d","task":"t"}' % number for number in range(3 * BATCH)))
+    kept = KeptQueue()
+    await kept.put(*(b'{"id":"d%d","task":"t"}' % number for number in range(3 * BATCH)))
 
-    await bench.rounds(1)
-    assert await bench.upkeep.tick() < timedelta(seconds=1), "there are more"
-    assert (await bench.broker.stats(QUEUE)).inbox == 2 * BATCH
-    await bench.rounds(2)
+    await kept.rounds(1)
+    assert await kept.upkeep.tick() < timedelta(seconds=1), "there are more"
+    assert (await kept.broker.stats(QUEUE)).inbox == 2 * BATCH
+    await kept.rounds(2)
 
-    assert (await bench.broker.stats(QUEUE)).states[JobState.READY] == 3 * BATCH
-    assert bench.upkeep.counters.taken_in == 3 * BATCH
+    assert (await kept.broker.stats(QUEUE)).states[JobState.READY] == 3 * BATCH
+    assert kept.upkeep.counters.taken_in == 3 * BATCH
 
 
-async def test_what_a_dead_worker_had_taken_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench()
-    await bench.put(b'{"id":"a","task":"t"}')
-    await bench.broker.wait_for_document(QUEUE, HOUR)
-    monkeypatch.setattr("tidework.maintenance.upkeep._SWEEP_S", 0.0)
+async def test_what_a_dead_worker_had_taken_is_found() -> None:
+    kept = KeptQueue(sweep_every=timedelta(0))
+    await kept.put(b'{"id":"a","task":"t"}')
+    await kept.broker.wait_for_document(QUEUE, HOUR)
 
-    await bench.rounds(4)
+    await kept.rounds(4)
 
-    assert await bench.broker.get_job(QUEUE, "a") is not None
-    assert (await bench.broker.stats(QUEUE)).inbox == 0
+    assert await kept.broker.get_job(QUEUE, "a") is not None
+    assert (await kept.broker.stats(QUEUE)).inbox == 0
 
 
 async def test_on_a_full_server_no_more_than_a_batch_waits_as_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    bench = Bench()
-    intake = bench.broker.intake
+    kept = KeptQueue()
+    intake = kept.broker.intake
 
     async def let_in(*given: object, full: bool = False, **named: object) -> tuple[bytes, ...]:
         if not full:
             raise BrokerFullError("full")
         return await intake(*given, full=full, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bench.broker, "intake", let_in)
-    await bench.put(*(b'{"id":"d%d","task":"t"}' % number for number in range(3 * BATCH)))
+    monkeypatch.setattr(kept.broker, "intake", let_in)
+    await kept.put(*(b'{"id":"d%d","task":"t"}' % number for number in range(3 * BATCH)))
 
-    await bench.rounds(20)
+    await kept.rounds(20)
 
-    stats = await bench.broker.stats(QUEUE)
+    stats = await kept.broker.stats(QUEUE)
     assert (stats.states[JobState.READY], stats.inbox) == (BATCH, 2 * BATCH)
 
 
 async def test_an_inbox_in_trouble_is_told_once_and_keeps_nothing_else_waiting(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench()
+    kept = KeptQueue()
 
     async def refuse(*_: object, **__: object) -> tuple[bytes, ...]:
         raise BrokerRefusedError("no right to LMOVE")
 
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
-        patched.setattr(bench.broker, "intake", refuse)
-        await bench.put(b'{"id":"a","task":"t"}')
-        await bench.rounds(5)
+        patched.setattr(kept.broker, "intake", refuse)
+        await kept.put(b'{"id":"a","task":"t"}')
+        await kept.rounds(5)
         await asyncio.sleep(0)
     (record,) = caplog.records
     assert record.getMessage() == (
         "documents of queue shop/emails are not taken in: no right to LMOVE"
     )
-    assert bench.upkeep.counters.failures == 0
+    assert kept.upkeep.counters.failures == 0
 
-    await bench.rounds(1)
+    await kept.rounds(1)
 
-    assert await bench.broker.get_job(QUEUE, "a") is not None
+    assert await kept.broker.get_job(QUEUE, "a") is not None

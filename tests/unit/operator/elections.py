@@ -13,7 +13,7 @@ from tidework_operator.leadership import Election
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
 
 
-class Bench:
+class Contest:
     """A cluster, and candidates on clocks of their own."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ ABOUT: Object = {
 }
 
 
-class Bench:
+class EventRecord:
     def __init__(self) -> None:
         self.clock = ManualClock(datetime(2026, 1, 5, 10, tzinfo=UTC))
         self.cluster = FakeCluster(self.clock)
@@ -36,31 +36,31 @@ class Bench:
 async def test_an_api_server_that_is_away_is_logged_and_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    bench = Bench()
-    bench.cluster.away = True
+    record = EventRecord()
+    record.cluster.away = True
 
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
 
-    assert bench.events.failures == 1
+    assert record.events.failures == 1
     assert "ScaledUp" in caplog.text
     assert "connection refused" in caplog.text
 
 
 async def test_an_outage_is_not_hammered_with_what_was_lost() -> None:
-    bench = Bench()
-    bench.cluster.away = True
+    record = EventRecord()
+    record.cluster.away = True
     for _ in range(20):
-        await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
+        await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
 
-    assert len(bench.cluster.calls) == 1
+    assert len(record.cluster.calls) == 1
 
 
 async def test_an_event_says_who_what_and_about_whom() -> None:
-    bench = Bench()
+    record = EventRecord()
 
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3", warning=True)
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3", warning=True)
 
-    (event,) = bench.found()
+    (event,) = record.found()
     assert event["metadata"]["namespace"] == "shop"
     assert event["metadata"]["name"].startswith("emails.")
     assert event["eventTime"] == "2026-01-05T10:00:00.000000Z"
@@ -79,78 +79,78 @@ async def test_an_event_says_who_what_and_about_whom() -> None:
 
 
 async def test_the_same_is_told_once_and_what_repeats_is_counted_later() -> None:
-    bench = Bench()
+    record = EventRecord()
     for _ in range(5):
-        await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
-    assert len(bench.cluster.calls) == 1
+        await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
+    assert len(record.cluster.calls) == 1
 
-    bench.clock.advance(QUIET)
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
+    record.clock.advance(QUIET)
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
 
-    (event,) = bench.found()
+    (event,) = record.found()
     assert event["series"] == {"count": 6, "lastObservedTime": "2026-01-05T10:10:00.000000Z"}
 
 
 async def test_another_reason_message_type_or_object_is_another_event() -> None:
-    bench = Bench()
+    record = EventRecord()
     other = {**ABOUT, "metadata": {**ABOUT["metadata"], "uid": "u-2"}}
 
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
-    await bench.events.post(ABOUT, "ScaledDown", "0 -> 3")
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 4")
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3", warning=True)
-    await bench.events.post(other, "ScaledUp", "0 -> 3")
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
+    await record.events.post(ABOUT, "ScaledDown", "0 -> 3")
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 4")
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3", warning=True)
+    await record.events.post(other, "ScaledUp", "0 -> 3")
 
-    assert len(bench.found()) == 5
+    assert len(record.found()) == 5
 
 
 async def test_the_next_leader_goes_on_with_the_series() -> None:
-    bench = Bench()
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
-    bench.clock.advance(timedelta(seconds=30))
+    record = EventRecord()
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
+    record.clock.advance(timedelta(seconds=30))
 
-    await bench.another("operator-b").post(ABOUT, "ScaledUp", "0 -> 3")
+    await record.another("operator-b").post(ABOUT, "ScaledUp", "0 -> 3")
 
-    (event,) = bench.found()
+    (event,) = record.found()
     assert event["reportingInstance"] == "operator-a"
     assert event["series"]["count"] == 2
 
 
 async def test_an_event_that_the_api_server_has_forgotten_is_told_anew() -> None:
-    bench = Bench()
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
-    name = bench.found()[0]["metadata"]["name"]
-    bench.cluster.remove(Kind.EVENT, "shop", name)
+    record = EventRecord()
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
+    name = record.found()[0]["metadata"]["name"]
+    record.cluster.remove(Kind.EVENT, "shop", name)
 
-    bench.clock.advance(timedelta(hours=2))
-    await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
+    record.clock.advance(timedelta(hours=2))
+    await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
 
-    assert [event["metadata"]["name"] for event in bench.found()] == [name]
+    assert [event["metadata"]["name"] for event in record.found()] == [name]
 
 
 async def test_a_forbidden_event_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench()
-    bench.cluster.fail("create", Kind.EVENT, status=403)
+    record = EventRecord()
+    record.cluster.fail("create", Kind.EVENT, status=403)
 
     with caplog.at_level(logging.WARNING):
-        await bench.events.post(ABOUT, "ScaledUp", "0 -> 3")
+        await record.events.post(ABOUT, "ScaledUp", "0 -> 3")
 
     assert "403" in caplog.text
 
 
 async def test_a_long_message_is_cut_to_the_bytes_that_the_api_server_takes() -> None:
-    bench = Bench()
+    record = EventRecord()
 
-    await bench.events.post(ABOUT, "ScaledUp", "é" * 1000)
+    await record.events.post(ABOUT, "ScaledUp", "é" * 1000)
 
-    note = bench.found()[0]["note"]
+    note = record.found()[0]["note"]
     assert len(note.encode()) <= 1024
     assert note.endswith("...")
 
 
 async def test_what_is_remembered_is_bounded() -> None:
-    bench = Bench()
+    record = EventRecord()
     for number in range(2500):
-        await bench.events.post(ABOUT, "ScaledUp", f"0 -> {number}")
+        await record.events.post(ABOUT, "ScaledUp", f"0 -> {number}")
 
-    assert len(bench.events._told) <= 2001
+    assert len(record.events._told) <= 2001

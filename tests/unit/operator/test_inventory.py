@@ -21,7 +21,7 @@ def taskqueue(name: str, version: int = 0, namespace: str = "shop", **spec: Any)
     return {"metadata": metadata, "spec": spec}
 
 
-class Bench:
+class RelistedCluster:
     """A cluster, an inventory and its relist; ``watch`` connects them as kopf does."""
 
     def __init__(self, namespaces: tuple[str, ...] = ()) -> None:
@@ -52,98 +52,98 @@ class Bench:
 async def test_a_list_that_fails_leaves_all_as_it_was_and_is_tried_again_soon(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    bench = Bench()
-    bench.cluster.put(QUEUE, taskqueue("emails"))
-    bench.cluster.fail("list", Kind.CRON_TASK, times=3)
+    relisted = RelistedCluster()
+    relisted.cluster.put(QUEUE, taskqueue("emails"))
+    relisted.cluster.fail("list", Kind.CRON_TASK, times=3)
 
-    waits = [await bench.relist.tick() for _ in range(3)]
+    waits = [await relisted.relist.tick() for _ in range(3)]
 
     assert waits == [timedelta(seconds=2)] * 3
-    assert not bench.inventory.complete
-    assert bench.names() == []
-    assert "planted by the test" in bench.inventory.trouble
+    assert not relisted.inventory.complete
+    assert relisted.names() == []
+    assert "planted by the test" in relisted.inventory.trouble
     assert len(caplog.records) == 1
 
-    await bench.relist.tick()
-    assert (bench.names(), bench.inventory.trouble) == (["emails"], "")
+    await relisted.relist.tick()
+    assert (relisted.names(), relisted.inventory.trouble) == (["emails"], "")
 
 
 async def test_an_outage_takes_nothing_out_of_the_inventory() -> None:
-    bench = Bench()
-    bench.cluster.put(QUEUE, taskqueue("emails"))
-    await bench.relist.tick()
+    relisted = RelistedCluster()
+    relisted.cluster.put(QUEUE, taskqueue("emails"))
+    await relisted.relist.tick()
 
-    bench.cluster.away = True
-    await bench.relist.tick()
+    relisted.cluster.away = True
+    await relisted.relist.tick()
 
-    assert (bench.names(), bench.inventory.complete) == (["emails"], True)
-    assert (bench.inventory.listings, bench.inventory.silent) == (1, False)
+    assert (relisted.names(), relisted.inventory.complete) == (["emails"], True)
+    assert (relisted.inventory.listings, relisted.inventory.silent) == (1, False)
 
 
 @pytest.mark.parametrize(
     ("status", "remedy"), [(404, "apply crds/"), (403, "rights of its chart"), (500, "planted")]
 )
 async def test_what_is_wrong_comes_with_its_remedy(status: int, remedy: str) -> None:
-    bench = Bench()
-    bench.cluster.fail("list", QUEUE, status=status)
+    relisted = RelistedCluster()
+    relisted.cluster.fail("list", QUEUE, status=status)
 
-    await bench.relist.tick()
+    await relisted.relist.tick()
 
-    assert remedy in bench.inventory.trouble
+    assert remedy in relisted.inventory.trouble
 
 
 async def test_it_is_complete_after_the_first_whole_list() -> None:
-    bench = Bench()
-    bench.cluster.put(QUEUE, taskqueue("emails"))
-    bench.cluster.put(Kind.CRON_TASK, taskqueue("digest"))
+    relisted = RelistedCluster()
+    relisted.cluster.put(QUEUE, taskqueue("emails"))
+    relisted.cluster.put(Kind.CRON_TASK, taskqueue("digest"))
 
-    await bench.relist.tick()
+    await relisted.relist.tick()
 
-    assert bench.inventory.complete
-    assert bench.names() == ["emails"]
-    found = bench.inventory.get(Kind.CRON_TASK, "shop", "digest")
+    assert relisted.inventory.complete
+    assert relisted.names() == ["emails"]
+    found = relisted.inventory.get(Kind.CRON_TASK, "shop", "digest")
     assert found is not None
     assert (found["apiVersion"], found["kind"]) == ("tidework.dev/v1alpha1", "CronTask")
-    assert bench.inventory.get(Kind.CRON_TASK, "shop", "emails") is None
+    assert relisted.inventory.get(Kind.CRON_TASK, "shop", "emails") is None
 
 
 async def test_an_empty_cluster_makes_it_complete_and_tells_so() -> None:
-    bench = Bench()
+    relisted = RelistedCluster()
     told: list[bool] = []
-    bench.inventory.subscribe(lambda: told.append(bench.inventory.complete))
+    relisted.inventory.subscribe(lambda: told.append(relisted.inventory.complete))
 
-    await bench.relist.tick()
+    await relisted.relist.tick()
 
     assert told == [True]
 
 
 async def test_a_relist_removes_what_is_gone_and_finds_what_is_new_or_changed() -> None:
-    bench = Bench()
+    relisted = RelistedCluster()
     for name in ("gone", "kept", "changed"):
-        bench.cluster.put(QUEUE, taskqueue(name, maxReplicas=1))
-    await bench.relist.tick()
+        relisted.cluster.put(QUEUE, taskqueue(name, maxReplicas=1))
+    await relisted.relist.tick()
 
-    bench.cluster.remove(QUEUE, "shop", "gone")
-    bench.cluster.put(QUEUE, taskqueue("changed", maxReplicas=2))
-    bench.cluster.put(QUEUE, taskqueue("new"))
-    await bench.relist.tick()
+    relisted.cluster.remove(QUEUE, "shop", "gone")
+    relisted.cluster.put(QUEUE, taskqueue("changed", maxReplicas=2))
+    relisted.cluster.put(QUEUE, taskqueue("new"))
+    await relisted.relist.tick()
 
-    assert bench.names() == ["changed", "kept", "new"]
-    changed = bench.inventory.get(QUEUE, "shop", "changed")
+    assert relisted.names() == ["changed", "kept", "new"]
+    changed = relisted.inventory.get(QUEUE, "shop", "changed")
     assert changed is not None
     assert changed["spec"] == {"maxReplicas": 2}
 
 
 async def test_only_the_watched_namespaces_are_listed() -> None:
-    bench = Bench(("shop", "lab"))
+    relisted = RelistedCluster(("shop", "lab"))
     for namespace in ("shop", "lab", "other"):
-        bench.cluster.put(QUEUE, taskqueue("emails", namespace=namespace))
+        relisted.cluster.put(QUEUE, taskqueue("emails", namespace=namespace))
 
-    await bench.relist.tick()
+    await relisted.relist.tick()
 
-    spaces = [found["metadata"]["namespace"] for found in bench.inventory.objects(QUEUE)]
+    spaces = [found["metadata"]["namespace"] for found in relisted.inventory.objects(QUEUE)]
     assert spaces == ["lab", "shop"]
-    assert "list taskqueues " not in bench.cluster.calls
+    assert "list taskqueues " not in relisted.cluster.calls
 
 
 async def test_what_the_watch_tells_during_a_list_is_newer_than_the_list() -> None:
@@ -214,71 +214,71 @@ def test_managed_fields_are_left_away_and_the_rest_is_not_touched() -> None:
 
 
 async def test_lists_follow_soon_upon_each_other_while_the_watch_begins() -> None:
-    bench = Bench()
+    relisted = RelistedCluster()
 
-    assert [(await bench.relist.tick()).total_seconds() for _ in range(5)] == [5, 5, 5, 60, 60]
-    bench.relist.hasten()
-    assert [(await bench.relist.tick()).total_seconds() for _ in range(4)] == [5, 5, 5, 60]
+    assert [(await relisted.relist.tick()).total_seconds() for _ in range(5)] == [5, 5, 5, 60, 60]
+    relisted.relist.hasten()
+    assert [(await relisted.relist.tick()).total_seconds() for _ in range(4)] == [5, 5, 5, 60]
 
 
 async def test_what_goes_while_the_watch_begins_is_found_and_proves_nothing() -> None:
-    bench = Bench()
+    relisted = RelistedCluster()
     for name in ("a", "b"):
-        bench.cluster.put(QUEUE, taskqueue(name))
-    await bench.relist.tick()
+        relisted.cluster.put(QUEUE, taskqueue(name))
+    await relisted.relist.tick()
 
-    bench.cluster.remove(QUEUE, "shop", "a")
-    await bench.settle()
-    await bench.relist.tick()
+    relisted.cluster.remove(QUEUE, "shop", "a")
+    await relisted.settle()
+    await relisted.relist.tick()
 
-    assert bench.names() == ["b"]
-    assert bench.silences == 0
+    assert relisted.names() == ["b"]
+    assert relisted.silences == 0
 
 
 async def test_a_watch_that_works_is_not_called_silent() -> None:
-    bench = Bench()
-    await bench.settle()
-    bench.watch()
+    relisted = RelistedCluster()
+    await relisted.settle()
+    relisted.watch()
     for version in range(3):
-        bench.cluster.put(QUEUE, taskqueue("emails", maxReplicas=version))
-        await bench.relist.tick()
+        relisted.cluster.put(QUEUE, taskqueue("emails", maxReplicas=version))
+        await relisted.relist.tick()
 
-    assert bench.silences == 0
+    assert relisted.silences == 0
 
 
 async def test_a_watch_that_misses_changes_is_noticed_by_the_next_relist_but_one() -> None:
-    bench = Bench()
-    await bench.settle()
-    bench.cluster.put(QUEUE, taskqueue("emails"))
+    relisted = RelistedCluster()
+    await relisted.settle()
+    relisted.cluster.put(QUEUE, taskqueue("emails"))
 
-    await bench.relist.tick()
-    assert bench.silences == 0
-    await bench.relist.tick()
+    await relisted.relist.tick()
+    assert relisted.silences == 0
+    await relisted.relist.tick()
 
-    assert bench.silences == 1
-    await bench.settle()
-    assert bench.silences == 1
+    assert relisted.silences == 1
+    await relisted.settle()
+    assert relisted.silences == 1
 
 
 async def test_a_watch_that_tells_late_is_not_called_silent() -> None:
-    bench = Bench()
-    await bench.settle()
-    bench.cluster.put(QUEUE, taskqueue("emails"))
-    await bench.relist.tick()
+    relisted = RelistedCluster()
+    await relisted.settle()
+    relisted.cluster.put(QUEUE, taskqueue("emails"))
+    await relisted.relist.tick()
 
-    bench.inventory.note(QUEUE, bench.cluster.objects(QUEUE)[0])
-    await bench.relist.tick()
+    relisted.inventory.note(QUEUE, relisted.cluster.objects(QUEUE)[0])
+    await relisted.relist.tick()
 
-    assert bench.silences == 0
+    assert relisted.silences == 0
 
 
 async def test_a_watch_that_begins_anew_by_itself_is_not_called_silent() -> None:
-    bench = Bench()
-    await bench.settle()
-    bench.cluster.put(QUEUE, taskqueue("emails"))
-    await bench.relist.tick()
+    relisted = RelistedCluster()
+    await relisted.settle()
+    relisted.cluster.put(QUEUE, taskqueue("emails"))
+    await relisted.relist.tick()
 
-    bench.relist.hasten()
-    await bench.settle()
+    relisted.relist.hasten()
+    await relisted.settle()
 
-    assert bench.silences == 0
+    assert relisted.silences == 0

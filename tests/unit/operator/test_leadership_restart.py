@@ -7,33 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.operator.elections import Bench
+from tests.unit.operator.elections import Contest
 from tidework_operator.cluster import Kind
 
 
 async def test_a_restarted_leader_of_the_same_name_leads_on_at_once(tmp_path: Path) -> None:
-    bench = Bench()
-    await bench.candidate("a").tick()
-    again = bench.candidate("a")
+    contest = Contest()
+    await contest.candidate("a").tick()
+    again = contest.candidate("a")
 
     await again.tick()
 
     assert again.leading
-    assert bench.lease()["leaseTransitions"] == 0
+    assert contest.lease()["leaseTransitions"] == 0
 
 
 async def test_a_leader_that_restarts_while_the_api_server_is_away_leads_on(
     tmp_path: Path,
 ) -> None:
-    bench = Bench()
+    contest = Contest()
     marker = tmp_path / "leader"
-    await bench.candidate("a", marker=marker).tick()
-    bench.cluster.away = True
+    await contest.candidate("a", marker=marker).tick()
+    contest.cluster.away = True
 
-    again = bench.candidate("a", marker=marker)
-    await bench.pass_time(14, again)
+    again = contest.candidate("a", marker=marker)
+    await contest.pass_time(14, again)
     assert not again.leading
-    await bench.pass_time(6, again)
+    await contest.pass_time(6, again)
 
     assert again.leading
     assert not again.is_confirmed
@@ -43,19 +43,19 @@ async def test_a_leader_that_restarts_while_the_api_server_is_away_leads_on(
 async def test_after_such_a_restart_the_holder_of_the_lease_wins_when_it_can_be_seen(
     tmp_path: Path,
 ) -> None:
-    bench = Bench()
+    contest = Contest()
     marker = tmp_path / "leader"
-    await bench.candidate("a", marker=marker).tick()
-    other = bench.candidate("b")
+    await contest.candidate("a", marker=marker).tick()
+    other = contest.candidate("b")
     await other.tick()
-    await bench.pass_time(20, other)
-    bench.cluster.away = True
-    again = bench.candidate("a", marker=marker)
-    await bench.pass_time(20, again, other)
+    await contest.pass_time(20, other)
+    contest.cluster.away = True
+    again = contest.candidate("a", marker=marker)
+    await contest.pass_time(20, again, other)
     assert again.leading
 
-    bench.cluster.away = False
-    await bench.pass_time(2, again, other)
+    contest.cluster.away = False
+    await contest.pass_time(2, again, other)
 
     assert (again.leading, other.leading) == (False, True)
     assert not marker.exists()
@@ -65,32 +65,32 @@ async def test_after_such_a_restart_the_holder_of_the_lease_wins_when_it_can_be_
 async def test_who_led_no_more_before_its_restart_waits_for_the_api_server(
     tmp_path: Path, how: str
 ) -> None:
-    bench = Bench()
+    contest = Contest()
     marker = tmp_path / "leader"
-    leader, other = bench.candidate("a", marker=marker), bench.candidate("b")
+    leader, other = contest.candidate("a", marker=marker), contest.candidate("b")
     await leader.tick()
     if how == "released":
         await leader.release()
     if how == "overtaken":
         await other.tick()
-        await bench.pass_time(20, other)
+        await contest.pass_time(20, other)
         await leader.tick()
-    bench.cluster.away = True
+    contest.cluster.away = True
 
-    again = bench.candidate("c" if how == "renamed" else "a", marker=marker)
-    await bench.pass_time(60, again)
+    again = contest.candidate("c" if how == "renamed" else "a", marker=marker)
+    await contest.pass_time(60, again)
 
     assert not again.leading
 
 
 async def test_an_api_server_that_forbids_the_lease_is_no_outage(tmp_path: Path) -> None:
-    bench = Bench()
+    contest = Contest()
     marker = tmp_path / "leader"
-    await bench.candidate("a", marker=marker).tick()
-    bench.cluster.fail("get", Kind.LEASE, status=403, times=100)
+    await contest.candidate("a", marker=marker).tick()
+    contest.cluster.fail("get", Kind.LEASE, status=403, times=100)
 
-    again = bench.candidate("a", marker=marker)
-    await bench.pass_time(60, again)
+    again = contest.candidate("a", marker=marker)
+    await contest.pass_time(60, again)
 
     assert not again.leading
 
@@ -98,8 +98,8 @@ async def test_an_api_server_that_forbids_the_lease_is_no_outage(tmp_path: Path)
 async def test_a_marker_that_cannot_be_written_is_said_and_borne(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench()
-    leader = bench.candidate("a", marker=tmp_path / "missing" / "leader")
+    contest = Contest()
+    leader = contest.candidate("a", marker=tmp_path / "missing" / "leader")
 
     with caplog.at_level(logging.WARNING):
         await leader.tick()

@@ -16,6 +16,7 @@ import pytest
 from tests.support.api_server import ApiServer
 from tests.support.fake_cluster import FakeCluster
 from tests.support.servers import free_port
+from tests.support.waiting import until
 from tests.unit.operator.clients import KUBECONFIG
 from tests.unit.test_probes import get
 from tidework_operator import __main__ as program
@@ -141,8 +142,7 @@ async def test_a_life_from_start_to_sigterm(tmp_path: Path) -> None:
         )
         async with process(server, tmp_path) as running:
             port = await probes_port(running)
-            while server.watching < 2 or not cluster.objects(Kind.LEASE):
-                await asyncio.sleep(0.05)
+            await until(lambda: server.watching == 2 and cluster.objects(Kind.LEASE), "it serves")
             (lease,) = cluster.objects(Kind.LEASE)
             assert lease["metadata"]["namespace"] == "tidework"
             assert lease["spec"]["holderIdentity"] == "operator-0"

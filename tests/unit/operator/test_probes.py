@@ -12,7 +12,7 @@ from tidework.probes import ProbeServer
 from tidework_operator.probes import Number, OperatorHealth, Reading, Spread
 
 
-class Bench:
+class ProbedOperator:
     def __init__(self) -> None:
         self.clock = ManualClock(datetime(2026, 1, 5, tzinfo=UTC))
         self.waits_for = "nothing was listed yet"
@@ -31,29 +31,29 @@ class Bench:
 
 
 async def test_not_alive_once_the_loop_stands_still() -> None:
-    bench = Bench()
-    bench.clock.advance(timedelta(seconds=10))
-    assert bench.health.livez() == ""
+    probed = ProbedOperator()
+    probed.clock.advance(timedelta(seconds=10))
+    assert probed.health.livez() == ""
 
-    bench.clock.advance(timedelta(seconds=1))
-    assert bench.health.livez() == "the operator's loop has not turned for 11 s"
-    await bench.health._tick()
+    probed.clock.advance(timedelta(seconds=1))
+    assert probed.health.livez() == "the operator's loop has not turned for 11 s"
+    await probed.health._tick()
 
-    assert bench.health.livez() == ""
+    assert probed.health.livez() == ""
 
 
 def test_ready_once_all_was_listed_until_it_stops() -> None:
-    bench = Bench()
-    assert bench.health.readyz() == "nothing was listed yet"
-    bench.waits_for = ""
-    assert bench.health.readyz() == ""
-    bench.health.stopping = True
-    assert bench.health.readyz() == "stopping"
+    probed = ProbedOperator()
+    assert probed.health.readyz() == "nothing was listed yet"
+    probed.waits_for = ""
+    assert probed.health.readyz() == ""
+    probed.health.stopping = True
+    assert probed.health.readyz() == "stopping"
 
 
 def test_numbers_become_families() -> None:
-    bench = Bench()
-    bench.readings = [
+    probed = ProbedOperator()
+    probed.readings = [
         Number("leader", "Leads", True),
         Number("fires", "Fires", 3, {"verdict": "enqueued"}, is_sum=True),
         Number("replicas", "Replicas", 2, {"namespace": "shop", "queue": "emails"}),
@@ -61,7 +61,7 @@ def test_numbers_become_families() -> None:
         Spread("fire_lateness_seconds", "Late", (0.1, 1.0), (5, 1, 2), 30.5),
     ]
 
-    samples = bench.samples()
+    samples = probed.samples()
 
     assert samples["tidework_operator_leader",] == 1
     assert samples["tidework_operator_fires_total", ("verdict", "enqueued")] == 3
@@ -75,18 +75,18 @@ def test_numbers_become_families() -> None:
 
 
 def test_numbers_are_read_at_each_request() -> None:
-    bench = Bench()
-    bench.readings = [Number("leader", "Leads", 0)]
-    assert bench.samples()["tidework_operator_leader",] == 0
+    probed = ProbedOperator()
+    probed.readings = [Number("leader", "Leads", 0)]
+    assert probed.samples()["tidework_operator_leader",] == 0
 
-    bench.readings = [Number("leader", "Leads", 1)]
+    probed.readings = [Number("leader", "Leads", 1)]
 
-    assert bench.samples()["tidework_operator_leader",] == 1
+    assert probed.samples()["tidework_operator_leader",] == 1
 
 
 def test_they_are_served_over_http() -> None:
-    bench = Bench()
-    server = ProbeServer("127.0.0.1", 0, bench.health)
+    probed = ProbedOperator()
+    server = ProbeServer("127.0.0.1", 0, probed.health)
     try:
         assert get(server.port, "/livez") == (200, "ok\n")
         assert get(server.port, "/readyz")[0] == 503

@@ -23,7 +23,7 @@ def taskqueue(version: int, name: str = "emails", **spec: Any) -> Object:
     }
 
 
-class Bench:
+class QueuesOfInventory:
     def __init__(self) -> None:
         self.inventory = Inventory()
         self.moved: list[QueueName] = []
@@ -34,74 +34,74 @@ class Bench:
 
 
 def test_of_an_unknown_queue_nothing_is_made_up() -> None:
-    bench = Bench()
+    known = QueuesOfInventory()
 
-    assert bench.queues.connection(QUEUE) == "default"
-    assert bench.queues.limits(QUEUE) == QueueLimits()
-    assert not bench.queues.has_limits(QUEUE)
-    assert bench.queues.names() == set()
+    assert known.queues.connection(QUEUE) == "default"
+    assert known.queues.limits(QUEUE) == QueueLimits()
+    assert not known.queues.has_limits(QUEUE)
+    assert known.queues.names() == set()
 
 
 def test_a_taskqueue_says_its_connection_and_bounds() -> None:
-    bench = Bench()
-    bench.note(taskqueue(1, redis="cache", leaseSeconds=30))
+    known = QueuesOfInventory()
+    known.note(taskqueue(1, redis="cache", leaseSeconds=30))
 
-    assert bench.queues.connection(QUEUE) == "cache"
-    assert bench.queues.limits(QUEUE).lease == timedelta(seconds=30)
-    assert bench.queues.has_limits(QUEUE)
-    assert bench.queues.names() == {QUEUE}
+    assert known.queues.connection(QUEUE) == "cache"
+    assert known.queues.limits(QUEUE).lease == timedelta(seconds=30)
+    assert known.queues.has_limits(QUEUE)
+    assert known.queues.names() == {QUEUE}
 
 
 def test_both_outlive_the_taskqueue() -> None:
-    bench = Bench()
-    bench.note(taskqueue(1, redis="cache", leaseSeconds=30))
-    bench.queues.connection(QUEUE)
+    known = QueuesOfInventory()
+    known.note(taskqueue(1, redis="cache", leaseSeconds=30))
+    known.queues.connection(QUEUE)
 
-    bench.note(taskqueue(2), deleted=True)
+    known.note(taskqueue(2), deleted=True)
 
-    assert bench.queues.connection(QUEUE) == "cache"
-    assert bench.queues.has_limits(QUEUE)
-    assert bench.queues.names() == set()
+    assert known.queues.connection(QUEUE) == "cache"
+    assert known.queues.has_limits(QUEUE)
+    assert known.queues.names() == set()
 
 
 def test_a_taskqueue_that_cannot_be_read_changes_nothing() -> None:
-    bench = Bench()
-    bench.note(taskqueue(1, redis="cache", leaseSeconds=30))
-    bench.queues.connection(QUEUE)
+    known = QueuesOfInventory()
+    known.note(taskqueue(1, redis="cache", leaseSeconds=30))
+    known.queues.connection(QUEUE)
 
-    bench.note(taskqueue(2, redis="cache", leaseSeconds="many"))
+    known.note(taskqueue(2, redis="cache", leaseSeconds="many"))
 
-    assert bench.queues.limits(QUEUE).lease == timedelta(seconds=30)
-    assert bench.queues.names() == {QUEUE}
+    assert known.queues.limits(QUEUE).lease == timedelta(seconds=30)
+    assert known.queues.names() == {QUEUE}
 
 
 def test_a_move_to_another_connection_is_told_once() -> None:
-    bench = Bench()
-    bench.note(taskqueue(1))
-    bench.queues.connection(QUEUE)
+    known = QueuesOfInventory()
+    known.note(taskqueue(1))
+    known.queues.connection(QUEUE)
 
-    bench.note(taskqueue(2, redis="cache"))
-    assert bench.queues.connection(QUEUE) == "cache"
-    bench.note(taskqueue(3, redis="cache", leaseSeconds=30))
-    bench.queues.limits(QUEUE)
+    known.note(taskqueue(2, redis="cache"))
+    assert known.queues.connection(QUEUE) == "cache"
+    known.note(taskqueue(3, redis="cache", leaseSeconds=30))
+    known.queues.limits(QUEUE)
 
-    assert bench.moved == [QUEUE]
+    assert known.moved == [QUEUE]
 
 
 def test_where_a_queue_was_found_counts_until_its_taskqueue_is_known() -> None:
-    bench = Bench()
-    bench.queues.note_connection(QUEUE, "cache")
-    assert bench.queues.connection(QUEUE) == "cache"
-    assert not bench.queues.has_limits(QUEUE)
+    known = QueuesOfInventory()
+    known.queues.note_connection(QUEUE, "cache")
+    assert known.queues.connection(QUEUE) == "cache"
+    assert not known.queues.has_limits(QUEUE)
 
-    bench.note(taskqueue(1, redis="slow"))
-    bench.queues.note_connection(QUEUE, "cache")
+    known.note(taskqueue(1, redis="slow"))
+    known.queues.note_connection(QUEUE, "cache")
 
-    assert bench.queues.connection(QUEUE) == "slow"
+    assert known.queues.connection(QUEUE) == "slow"
 
 
 def test_a_name_that_no_queue_can_have_is_left_out() -> None:
-    bench = Bench()
-    bench.note(taskqueue(1, name="not.a.label"))
+    known = QueuesOfInventory()
+    known.note(taskqueue(1, name="not.a.label"))
 
-    assert bench.queues.names() == set()
+    assert known.queues.names() == set()

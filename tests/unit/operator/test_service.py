@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ import pytest
 
 from tests.support.api_server import ApiServer, refusal
 from tests.support.fake_cluster import FakeCluster
+from tests.support.waiting import until
 from tidework.clock import SystemClock
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.testing.memory.broker import MemoryBroker
 from tidework_operator.cluster import Kind, Object
+from tidework_operator.patience import Patience
 from tidework_operator.service import LEADER_MARKER, FreshTerms, OperatorService
 from tidework_operator.settings import OperatorSettings
 
@@ -49,6 +52,7 @@ class Room:
         self.cluster = server.cluster
         self.memory = MemoryBroker()
         self.folder = folder
+        self.patience = Patience(relist_soon=timedelta(seconds=0.5))
 
     def replica(self, identity: str) -> OperatorService:
         settings = OperatorSettings.load(
@@ -58,7 +62,9 @@ class Room:
             lease_namespace="tidework",
             state_dir=self.folder,
         )
-        service = OperatorService(settings, self.cluster, self.access, SystemClock())
+        service = OperatorService(
+            settings, self.cluster, self.access, SystemClock(), patience=self.patience
+        )
         service.connections.broker = self._broker  # type: ignore[method-assign]
         return service
 
@@ -84,9 +90,11 @@ class Room:
 
     async def wait_for_a_fire(self) -> None:
         before = len(await self.jobs())
-        async with asyncio.timeout(20):
-            while len(await self.jobs()) == before:
-                await asyncio.sleep(0.02)
+
+        async def look() -> bool:
+            return len(await self.jobs()) > before
+
+        await until(look, "a fire")
 
     def lease(self) -> dict[str, Any]:
         (found,) = self.cluster.objects(Kind.LEASE)
@@ -103,17 +111,6 @@ class Room:
 async def room(tmp_path: Path) -> AsyncIterator[Room]:
     async with ApiServer(FakeCluster()) as server:
         yield Room(server, tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidework_operator.inventory.RELIST_SOON", timedelta(seconds=0.5))
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.02)
 
 
 async def test_an_api_server_that_goes_away_stops_no_fire(room: Room) -> None:
@@ -145,7 +142,7 @@ async def test_a_leader_that_restarts_meanwhile_fires_from_the_snapshot(
     monkeypatch.setattr(
         "tidework_operator.leadership.election.LEASE_DURATION", timedelta(seconds=1)
     )
-    monkeypatch.setattr("tidework_operator.snapshot.WAIT_FOR_LIST", timedelta(seconds=0.1))
+    room.patience = replace(room.patience, first_list=timedelta(seconds=0.1))
     room.cluster.put(Kind.TASK_QUEUE, taskqueue())
     room.cluster.put(Kind.CRON_TASK, crontask())
     async with room.running(room.replica("a")):
@@ -211,9 +208,10 @@ async def test_a_crontask_that_is_deleted_fires_no_more(room: Room) -> None:
         room.cluster.remove(Kind.CRON_TASK, "shop", "digest")
         await until(lambda: not service.registry.specs)
 
-        async with asyncio.timeout(20):
-            while await room.memory.crontasks(QUEUE):
-                await asyncio.sleep(0.02)
+        async def is_forgotten() -> bool:
+            return not await room.memory.crontasks(QUEUE)
+
+        await until(is_forgotten)
 
 
 async def test_a_standby_is_ready_writes_nothing_and_takes_over_at_the_end_of_the_leader(

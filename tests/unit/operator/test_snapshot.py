@@ -37,7 +37,7 @@ def mirrored(queue: QueueName, name: str, **spec: object) -> bytes:
     return document.model_dump_json(by_alias=True, exclude={"status"}).encode()
 
 
-class Bench:
+class BlindLeader:
     """A leader that has not seen the API server; two connections."""
 
     def __init__(self, folder: Path, namespaces: tuple[str, ...] = ()) -> None:
@@ -81,104 +81,104 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> Bench:
-    bench = Bench(tmp_path)
-    await bench.mirror("default", EMAILS, a=mirrored(EMAILS, "a"), b=mirrored(EMAILS, "b"))
-    await bench.mirror("cache", REPORTS, c=mirrored(REPORTS, "c"))
-    return bench
+async def leader(tmp_path: Path) -> BlindLeader:
+    leader = BlindLeader(tmp_path)
+    await leader.mirror("default", EMAILS, a=mirrored(EMAILS, "a"), b=mirrored(EMAILS, "b"))
+    await leader.mirror("cache", REPORTS, c=mirrored(REPORTS, "c"))
+    return leader
 
 
-async def test_a_standby_takes_none(bench: Bench) -> None:
-    await bench.wait()
+async def test_a_standby_takes_none(leader: BlindLeader) -> None:
+    await leader.wait()
 
-    assert bench.names() == []
-    assert not bench.snapshot.is_fresh
-
-
-async def test_a_leader_that_was_told_everything_takes_none(bench: Bench) -> None:
-    await bench.election.tick()
-    bench.inventory.finish_relist({kind: [] for kind in KINDS})
-
-    await bench.wait()
-
-    assert bench.names() == []
+    assert leader.names() == []
+    assert not leader.snapshot.is_fresh
 
 
-async def test_the_first_list_is_waited_for_a_moment(bench: Bench) -> None:
-    await bench.election.tick()
-    await bench.snapshot.tick()
-    bench.clock.advance(timedelta(seconds=4))
-    await bench.snapshot.tick()
-    assert bench.names() == []
+async def test_a_leader_that_was_told_everything_takes_none(leader: BlindLeader) -> None:
+    await leader.election.tick()
+    leader.inventory.finish_relist({kind: [] for kind in KINDS})
 
-    bench.clock.advance(timedelta(seconds=2))
-    await bench.snapshot.tick()
+    await leader.wait()
 
-    assert bench.names() == ["a", "b", "c"]
-    assert bench.snapshot.is_fresh
-    assert bench.queues.connection(REPORTS) == "cache"
+    assert leader.names() == []
+
+
+async def test_the_first_list_is_waited_for_a_moment(leader: BlindLeader) -> None:
+    await leader.election.tick()
+    await leader.snapshot.tick()
+    leader.clock.advance(timedelta(seconds=4))
+    await leader.snapshot.tick()
+    assert leader.names() == []
+
+    leader.clock.advance(timedelta(seconds=2))
+    await leader.snapshot.tick()
+
+    assert leader.names() == ["a", "b", "c"]
+    assert leader.snapshot.is_fresh
+    assert leader.queues.connection(REPORTS) == "cache"
 
 
 async def test_a_queue_with_a_document_that_cannot_be_read_is_left_out_whole(
-    bench: Bench, caplog: pytest.LogCaptureFixture
+    leader: BlindLeader, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await bench.mirror("default", EMAILS, a=mirrored(EMAILS, "a"), z=b'{"kind": "CronTask"}')
-    await bench.election.tick()
+    await leader.mirror("default", EMAILS, a=mirrored(EMAILS, "a"), z=b'{"kind": "CronTask"}')
+    await leader.election.tick()
 
-    await bench.wait()
+    await leader.wait()
 
-    assert bench.names() == ["c"]
-    assert EMAILS not in bench.registry.queues
+    assert leader.names() == ["c"]
+    assert EMAILS not in leader.registry.queues
     assert "shop/emails waits for the API server" in caplog.text
 
 
 @pytest.mark.parametrize("method", ["queues", "crontasks"])
-async def test_a_redis_that_is_away_leaves_its_queues_out(bench: Bench, method: str) -> None:
-    bench.flaky["default"].fail(method, "lost")
-    await bench.election.tick()
+async def test_a_redis_that_is_away_leaves_its_queues_out(leader: BlindLeader, method: str) -> None:
+    leader.flaky["default"].fail(method, "lost")
+    await leader.election.tick()
 
-    await bench.wait()
-    assert bench.names() == ["c"]
+    await leader.wait()
+    assert leader.names() == ["c"]
 
-    bench.flaky["cache"].away = True
-    await bench.snapshot.tick()
+    leader.flaky["cache"].away = True
+    await leader.snapshot.tick()
 
-    assert bench.names() == ["a", "b", "c"]
+    assert leader.names() == ["a", "b", "c"]
 
 
 async def test_other_namespaces_are_not_ours(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, ("lab",))
-    await bench.mirror("default", EMAILS, a=mirrored(EMAILS, "a"))
-    await bench.mirror("cache", REPORTS, c=mirrored(REPORTS, "c"))
-    await bench.election.tick()
+    leader = BlindLeader(tmp_path, ("lab",))
+    await leader.mirror("default", EMAILS, a=mirrored(EMAILS, "a"))
+    await leader.mirror("cache", REPORTS, c=mirrored(REPORTS, "c"))
+    await leader.election.tick()
 
-    await bench.wait()
+    await leader.wait()
 
-    assert bench.names() == ["c"]
-
-
-async def test_it_is_taken_once_per_lead(bench: Bench) -> None:
-    await bench.election.tick()
-    await bench.wait()
-    version = bench.registry.version
-
-    await bench.wait()
-    assert bench.registry.version == version
-    assert bench.flaky["default"].calls.count("crontasks") == 1
-    await bench.election.release()
-    assert not bench.snapshot.is_fresh
-    await bench.election.tick()
-    await bench.snapshot.tick()
-    await bench.wait()
-
-    assert bench.registry.version == version + 1
+    assert leader.names() == ["c"]
 
 
-async def test_it_counts_no_more_once_everything_was_listed(bench: Bench) -> None:
-    await bench.election.tick()
-    await bench.wait()
+async def test_it_is_taken_once_per_lead(leader: BlindLeader) -> None:
+    await leader.election.tick()
+    await leader.wait()
+    version = leader.registry.version
 
-    bench.inventory.finish_relist({kind: [] for kind in KINDS})
-    await bench.snapshot.tick()
+    await leader.wait()
+    assert leader.registry.version == version
+    assert leader.flaky["default"].calls.count("crontasks") == 1
+    await leader.election.release()
+    assert not leader.snapshot.is_fresh
+    await leader.election.tick()
+    await leader.snapshot.tick()
+    await leader.wait()
 
-    assert not bench.snapshot.is_fresh
+    assert leader.registry.version == version + 1
+
+
+async def test_it_counts_no_more_once_everything_was_listed(leader: BlindLeader) -> None:
+    await leader.election.tick()
+    await leader.wait()
+
+    leader.inventory.finish_relist({kind: [] for kind in KINDS})
+    await leader.snapshot.tick()
+
+    assert not leader.snapshot.is_fresh

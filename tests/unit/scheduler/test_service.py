@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pytest
 
+from tests.support.waiting import until
 from tests.unit.scheduler.rig import QUEUE, FlakyBroker, make_spec
 from tidework.broker.broker import Broker
 from tidework.errors import (
@@ -45,12 +45,6 @@ def service_on(broker: object, *specs: CronSpec, holder: str = "a") -> Scheduler
     return SchedulerService(
         cast("Broker", broker), CronRegistry(specs), keeper=Upkeep, holder=holder
     )
-
-
-async def until(condition: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(20):
-        while not await condition():
-            await asyncio.sleep(0.01)
 
 
 async def test_it_fires_keeps_and_resigns() -> None:
@@ -149,9 +143,7 @@ async def test_a_program_that_starts_before_redis_waits_for_it(
     async with asyncio.TaskGroup() as group:
         broker = cast("Broker", flaky)
         running = group.create_task(run_scheduler(broker, [secondly()], keeper=Upkeep))
-        async with asyncio.timeout(20):
-            while "next attempt" not in caplog.text:
-                await asyncio.sleep(0.01)
+        await until(lambda: "next attempt" in caplog.text)
         flaky.away = False
         await until(lambda: _fired(memory))
         assert f"Redis answers: queue {QUEUE} is open" in caplog.text
@@ -172,8 +164,7 @@ async def test_a_program_that_waits_for_redis_ends_at_sigterm(
     memory.open_queue = fail  # type: ignore[method-assign,assignment]
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         running = group.create_task(run_scheduler(memory, [secondly()], keeper=Upkeep))
-        while "next attempt" not in caplog.text:
-            await asyncio.sleep(0.01)
+        await until(lambda: "next attempt" in caplog.text)
         os.kill(os.getpid(), signal.SIGTERM)
         await running
 

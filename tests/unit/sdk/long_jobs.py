@@ -28,7 +28,7 @@ from tidework.worker.frames import JobFrame, JobOrder
 QUEUE = QueueName("ns", "q")
 
 
-class Bench:
+class LongJob:
     """A queue in memory, one job in it, and an Execution for a function as its task.
 
     said:  texts that the job's process sent, in order; a broker keeps them as a supervisor would
@@ -85,8 +85,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    found = Bench()
+def long_job(monkeypatch: pytest.MonkeyPatch) -> LongJob:
+    found = LongJob()
     monkeypatch.setattr("tidework.long_jobs._client", Client(broker=found.broker))
     return found
 

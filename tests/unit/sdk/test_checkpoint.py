@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.unit.sdk.long_jobs import (
-    Bench,
+    LongJob,
     Walker,
-    bench,
     both,
     error_of,
     fail_once,
+    long_job,
     rows_after,
     stream_after,
 )
@@ -29,7 +29,7 @@ from tidework.model.identity import QueueName
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.model.progress import KEY_LIMIT, MOST_CHECKPOINTS, check_texts
 
-__all__ = ["bench"]
+__all__ = ["long_job"]
 
 
 @both
@@ -46,46 +46,46 @@ __all__ = ["bench"]
     ids=["positions", "keys", "named", "cursor", "cursor by position", "lists"],
 )
 def test_an_attempt_goes_on_where_the_last_one_failed(
-    bench: Bench, is_async: bool, source: Any, options: dict[str, Any]
+    long_job: LongJob, is_async: bool, source: Any, options: dict[str, Any]
 ) -> None:
     walker = Walker(source, fail_once(4), **options)
     task = walker.task(is_async=is_async)
 
-    assert bench.run(task).kind is OutcomeKind.RETRY
+    assert long_job.run(task).kind is OutcomeKind.RETRY
     assert walker.done == [1, 2, 3]
-    assert len(bench.positions) == 1
-    assert bench.run(task) == Outcome.complete(b"[1,2,3,4,5,6]")
+    assert len(long_job.positions) == 1
+    assert long_job.run(task) == Outcome.complete(b"[1,2,3,4,5,6]")
 
-    assert bench.positions == {}
+    assert long_job.positions == {}
 
 
-def test_async_sources(bench: Bench) -> None:
+def test_async_sources(long_job: LongJob) -> None:
     walker = Walker(stream_after, fail_once(4), key=lambda item: item)
     task = walker.task(is_async=True)
 
-    assert bench.run(task).kind is OutcomeKind.RETRY
-    assert bench.run(task) == Outcome.complete(b"[1,2,3,4,5,6]")
+    assert long_job.run(task).kind is OutcomeKind.RETRY
+    assert long_job.run(task) == Outcome.complete(b"[1,2,3,4,5,6]")
 
 
 def test_what_was_not_told_is_done_again_and_nothing_is_left_out(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    long_job: LongJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a kill: what the process held back has not got out."""
-    bench.run(Walker([1, 2, 3], fail_once(3)).task(is_async=False))
-    assert bench.positions == {"": 2}
+    long_job.run(Walker([1, 2, 3], fail_once(3)).task(is_async=False))
+    assert long_job.positions == {"": 2}
     walker = Walker([1, 2, 3, 4], fail_once(4))
     task = walker.task(is_async=False)
 
     with monkeypatch.context() as patched:
-        patched.setattr(bench, "_say", lambda *_: True)
-        bench.run(task)
+        patched.setattr(long_job, "_say", lambda *_: True)
+        long_job.run(task)
     assert walker.done == [3]
 
-    assert bench.run(task) == Outcome.complete(b"[3,3,4]")
+    assert long_job.run(task) == Outcome.complete(b"[3,3,4]")
 
 
 @both
-def test_everything_was_done_before(bench: Bench, is_async: bool) -> None:
+def test_everything_was_done_before(long_job: LongJob, is_async: bool) -> None:
     """It failed after its loop."""
     walker = Walker(range(3))
     walk = walker.task(is_async=is_async)
@@ -94,12 +94,12 @@ def test_everything_was_done_before(bench: Bench, is_async: bool) -> None:
         walker.task(is_async=False)()
         raise ValueError("afterwards")
 
-    bench.run(fail)
+    long_job.run(fail)
 
-    assert bench.run(walk) == Outcome.complete(b"[0,1,2]")
+    assert long_job.run(walk) == Outcome.complete(b"[0,1,2]")
 
 
-def test_two_checkpoints_of_one_job_go_on_each_for_itself(bench: Bench) -> None:
+def test_two_checkpoints_of_one_job_go_on_each_for_itself(long_job: LongJob) -> None:
     done: list[str] = []
     failing = fail_once("b2")
 
@@ -109,27 +109,27 @@ def test_two_checkpoints_of_one_job_go_on_each_for_itself(bench: Bench) -> None:
             failing(item)
             done.append(item)
 
-    assert bench.run(task).kind is OutcomeKind.RETRY
-    assert bench.positions == {"first": 2, "second": "b1"}
-    assert bench.run(task) == Outcome.complete()
+    assert long_job.run(task).kind is OutcomeKind.RETRY
+    assert long_job.positions == {"first": 2, "second": "b1"}
+    assert long_job.run(task) == Outcome.complete()
 
     assert done == ["a1", "a2", "b1", "b2"]
 
 
-def test_two_of_one_name_are_refused(bench: Bench) -> None:
+def test_two_of_one_name_are_refused(long_job: LongJob) -> None:
     def task() -> None:
         for _ in range(2):
             list(checkpoint([1]))
 
-    assert "give each a name" in error_of(bench.run(task)).message
+    assert "give each a name" in error_of(long_job.run(task)).message
 
 
-def test_too_many_are_refused(bench: Bench) -> None:
+def test_too_many_are_refused(long_job: LongJob) -> None:
     def task() -> None:
         for number in range(MOST_CHECKPOINTS + 1):
             list(checkpoint([1], name=str(number)))
 
-    assert "16 checkpoints at most" in error_of(bench.run(task)).message
+    assert "16 checkpoints at most" in error_of(long_job.run(task)).message
 
 
 @both
@@ -137,29 +137,29 @@ def test_too_many_are_refused(bench: Bench) -> None:
     ("options", "position"), [({}, 2), ({"key": lambda item: item}, "2")], ids=["count", "key"]
 )
 def test_items_that_are_not_there_any_more_are_an_error(
-    bench: Bench, is_async: bool, options: dict[str, Any], position: Any
+    long_job: LongJob, is_async: bool, options: dict[str, Any], position: Any
 ) -> None:
-    bench.run(Walker(["1", "2", "3"], fail_once("3"), **options).task(is_async=False))
+    long_job.run(Walker(["1", "2", "3"], fail_once("3"), **options).task(is_async=False))
     other = Walker(["9"], **options)
 
-    outcome = bench.run(other.task(is_async=is_async))
+    outcome = long_job.run(other.task(is_async=is_async))
 
     assert error_of(outcome).type == "CheckpointError"
     assert f"cannot go on after {position!r}" in error_of(outcome).message
     assert other.done == []
-    assert bench.positions == {"": position}, "it is kept"
+    assert long_job.positions == {"": position}, "it is kept"
 
 
-def test_a_break_leaves_its_item_undone(bench: Bench) -> None:
+def test_a_break_leaves_its_item_undone(long_job: LongJob) -> None:
     def stop() -> None:
         for item in checkpoint([1, 2, 3]):
             if item == 2:
                 break
         raise ValueError("later")
 
-    bench.run(stop)
+    long_job.run(stop)
 
-    assert bench.positions == {"": 1}
+    assert long_job.positions == {"": 1}
 
 
 class Colour(StrEnum):
@@ -176,21 +176,21 @@ class Size(IntEnum):
     "items",
     [list(Colour), list(Size), [1.5, 2.5], [True, False], ["a\tb", "\ud800", "x" * KEY_LIMIT]],
 )
-def test_keys_come_back_as_they_went(bench: Bench, items: list[Any]) -> None:
+def test_keys_come_back_as_they_went(long_job: LongJob, items: list[Any]) -> None:
     walker = Walker(items, fail_once(items[-1]), key=lambda item: item)
     task = walker.task(is_async=False)
 
-    bench.run(task)
-    bench.run(task)
+    long_job.run(task)
+    long_job.run(task)
 
     assert walker.done == items
 
 
 @pytest.mark.parametrize("key", [None, b"1", (1, 2), float("nan"), 2**70, "x" * (KEY_LIMIT + 1)])
-def test_a_key_that_is_none_is_refused_before_its_item_is_done(bench: Bench, key: Any) -> None:
+def test_a_key_that_is_none_is_refused_before_its_item_is_done(long_job: LongJob, key: Any) -> None:
     walker = Walker([1], key=lambda _item: key)
 
-    outcome = bench.run(walker.task(is_async=False))
+    outcome = long_job.run(walker.task(is_async=False))
 
     assert error_of(outcome).type == "ConfigurationError"
     assert "key() of an item returned" in error_of(outcome).message
@@ -208,8 +208,8 @@ def test_bad_names(name: str) -> None:
         checkpoint([], name=name)
 
 
-def test_a_for_over_what_is_async_says_what_to_write(bench: Bench) -> None:
-    outcome = bench.run(Walker(stream_after).task(is_async=False))
+def test_a_for_over_what_is_async_says_what_to_write(long_job: LongJob) -> None:
+    outcome = long_job.run(Walker(stream_after).task(is_async=False))
 
     assert "write 'async for'" in error_of(outcome).message
 
@@ -226,14 +226,14 @@ def test_outside_of_a_job_it_is_a_plain_iteration() -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_job_that_cannot_ask_where_it_stands_is_given_back(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, is_async: bool
+    long_job: LongJob, monkeypatch: pytest.MonkeyPatch, *, is_async: bool
 ) -> None:
     async def fail(_queue: QueueName, _job: str) -> Any:
         raise BrokerUnavailableError("gone for a test")
 
-    monkeypatch.setattr(bench.broker, "checkpoints", fail)
+    monkeypatch.setattr(long_job.broker, "checkpoints", fail)
     walker = Walker([1])
-    outcome = bench.run(walker.task(is_async=is_async))
+    outcome = long_job.run(walker.task(is_async=is_async))
 
     assert outcome.kind is OutcomeKind.RELEASE
     assert "gone for a test" in outcome.cause
@@ -241,15 +241,15 @@ def test_a_job_that_cannot_ask_where_it_stands_is_given_back(
 
 
 def test_a_place_that_redis_refuses_to_tell_is_a_failed_attempt(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    long_job: LongJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(_queue: QueueName, _job: str) -> Any:
         raise BrokerRefusedError("no right for a test")
 
-    monkeypatch.setattr(bench.broker, "checkpoints", refuse)
+    monkeypatch.setattr(long_job.broker, "checkpoints", refuse)
     walker = Walker([1])
 
-    assert error_of(bench.run(walker.task(is_async=False))).type == "BrokerRefusedError"
+    assert error_of(long_job.run(walker.task(is_async=False))).type == "BrokerRefusedError"
     assert walker.done == []
 
 
@@ -260,14 +260,14 @@ def test_the_error_names_its_position() -> None:
     assert "enqueue a new job" in str(error)
 
 
-def test_the_largest_positions_pass_the_supervisor(bench: Bench) -> None:
+def test_the_largest_positions_pass_the_supervisor(long_job: LongJob) -> None:
     def task() -> None:
         for number in range(MOST_CHECKPOINTS):
             name = f"{number:02}" + "\N{GRINNING FACE}" * 38
             list(checkpoint([number], key=lambda _item: "\N{GRINNING FACE}" * KEY_LIMIT, name=name))
 
-    assert bench.run(task) == Outcome.complete()
+    assert long_job.run(task) == Outcome.complete()
 
-    largest = max((positions for _, positions in bench.said), key=len)
+    largest = max((positions for _, positions in long_job.said), key=len)
     assert len(largest) > 40_000
     check_texts(b"", largest)

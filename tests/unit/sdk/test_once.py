@@ -35,7 +35,7 @@ QUEUE = QueueName("ns", "q")
 DAY = timedelta(days=1)
 
 
-class Bench:
+class JobRunner:
     """A queue in memory, and an Execution for functions as its tasks."""
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    found = Bench()
+def runner(monkeypatch: pytest.MonkeyPatch) -> JobRunner:
+    found = JobRunner()
     monkeypatch.setattr("tidework.once_per_key._client", Client(broker=found.broker))
     return found
 
@@ -84,29 +84,29 @@ async def async_task() -> bool:
 
 
 @pytest.mark.parametrize("task", [sync_task, async_task])
-def test_the_first_does_it_the_next_hears_of_it(bench: Bench, task: Callable[[], Any]) -> None:
-    assert bench.run(task) == Outcome.complete(b"true")
-    assert bench.run(sync_task) == bench.run(async_task) == Outcome.complete(b"false")
+def test_the_first_does_it_the_next_hears_of_it(runner: JobRunner, task: Callable[[], Any]) -> None:
+    assert runner.run(task) == Outcome.complete(b"true")
+    assert runner.run(sync_task) == runner.run(async_task) == Outcome.complete(b"false")
 
-    bench.clock.advance(DAY)
+    runner.clock.advance(DAY)
 
-    assert bench.run(task) == Outcome.complete(b"true")
+    assert runner.run(task) == Outcome.complete(b"true")
 
 
 @pytest.mark.parametrize("task", [sync_task, async_task])
 def test_a_job_that_meets_another_at_it_is_given_back(
-    bench: Bench, task: Callable[[], Any]
+    runner: JobRunner, task: Callable[[], Any]
 ) -> None:
-    drive(bench.broker.once_begin(QUEUE, bench.claim(), "charge:42"))
+    drive(runner.broker.once_begin(QUEUE, runner.claim(), "charge:42"))
 
-    found = bench.run(task)
+    found = runner.run(task)
 
     assert (found.kind, found.delay) == (OutcomeKind.RELEASE, timedelta(seconds=1))
     assert "charge:42" in found.cause
 
 
-def test_no_handler_catches_that_by_accident(bench: Bench) -> None:
-    drive(bench.broker.once_begin(QUEUE, bench.claim(), "charge:42"))
+def test_no_handler_catches_that_by_accident(runner: JobRunner) -> None:
+    drive(runner.broker.once_begin(QUEUE, runner.claim(), "charge:42"))
 
     def careless() -> None:
         try:
@@ -118,10 +118,10 @@ def test_no_handler_catches_that_by_accident(bench: Bench) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(async_task())
 
-    assert bench.run(careless).kind is bench.run(grouped).kind is OutcomeKind.RELEASE
+    assert runner.run(careless).kind is runner.run(grouped).kind is OutcomeKind.RELEASE
 
 
-def test_a_block_that_raises_was_not_done(bench: Bench) -> None:
+def test_a_block_that_raises_was_not_done(runner: JobRunner) -> None:
     def fails() -> None:
         with once("charge:42", ttl=DAY):
             raise ValueError("no money")
@@ -131,34 +131,34 @@ def test_a_block_that_raises_was_not_done(bench: Bench) -> None:
             raise ValueError("no money")
 
     for task in (fails, fails_too):
-        assert JobError.decode(bench.run(task).detail).message == "no money"
-    assert bench.run(sync_task) == Outcome.complete(b"true")
+        assert JobError.decode(runner.run(task).detail).message == "no money"
+    assert runner.run(sync_task) == Outcome.complete(b"true")
 
 
 def test_a_block_that_raises_keeps_its_error_when_redis_is_away(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    runner: JobRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object, **__: object) -> bool:
         raise BrokerUnavailableError("gone")
 
-    monkeypatch.setattr(bench.broker, "once_end", refuse)
+    monkeypatch.setattr(runner.broker, "once_end", refuse)
 
     def fails() -> None:
         with once("charge:42", ttl=DAY):
             raise ValueError("no money")
 
-    assert JobError.decode(bench.run(fails).detail).type == "ValueError"
-    assert bench.run(sync_task).kind is OutcomeKind.RELEASE, "its mark is there"
+    assert JobError.decode(runner.run(fails).detail).type == "ValueError"
+    assert runner.run(sync_task).kind is OutcomeKind.RELEASE, "its mark is there"
 
 
 @pytest.mark.parametrize("task", [sync_task, async_task])
 def test_the_end_is_told_again_until_redis_takes_it(
-    bench: Bench,
+    runner: JobRunner,
     task: Callable[[], Any],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told, once_end = [], bench.broker.once_end
+    told, once_end = [], runner.broker.once_end
 
     async def away(*given: Any, **named: Any) -> bool:
         told.append(given)
@@ -167,17 +167,17 @@ def test_the_end_is_told_again_until_redis_takes_it(
         return await once_end(*given, **named)
 
     monkeypatch.setattr("tidework.once_per_key.FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(bench.broker, "once_end", away)
+    monkeypatch.setattr(runner.broker, "once_end", away)
 
-    assert bench.run(task) == Outcome.complete(b"true")
+    assert runner.run(task) == Outcome.complete(b"true")
 
     assert len(told) == 4
     assert [record.levelname for record in caplog.records].count("WARNING") == 1
-    assert bench.run(sync_task) == Outcome.complete(b"false"), "it is done"
+    assert runner.run(sync_task) == Outcome.complete(b"false"), "it is done"
 
 
 def test_an_attempt_that_is_told_to_end_waits_no_longer_for_redis(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    runner: JobRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object, **__: object) -> bool:
         raise BrokerUnavailableError("gone")
@@ -185,10 +185,10 @@ def test_an_attempt_that_is_told_to_end_waits_no_longer_for_redis(
     def strike(_seconds: float) -> None:
         raise SoftTimeout(1)
 
-    monkeypatch.setattr(bench.broker, "once_end", away)
+    monkeypatch.setattr(runner.broker, "once_end", away)
     monkeypatch.setattr("time.sleep", strike)
 
-    assert JobError.decode(bench.run(sync_task).detail).type == "SoftTimeout"
+    assert JobError.decode(runner.run(sync_task).detail).type == "SoftTimeout"
 
 
 @pytest.mark.parametrize("task", [sync_task, async_task])
@@ -201,32 +201,32 @@ def test_an_attempt_that_is_told_to_end_waits_no_longer_for_redis(
     ids=lambda error: type(error).__name__,
 )
 def test_a_job_that_cannot_ask_who_is_first_is_given_back(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, task: Callable[[], Any], error: BrokerError
+    runner: JobRunner, monkeypatch: pytest.MonkeyPatch, task: Callable[[], Any], error: BrokerError
 ) -> None:
     async def fail(*_: object) -> OnceAnswer:
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(bench.broker, "once_begin", fail)
-        outcome = bench.run(task)
+        patch.setattr(runner.broker, "once_begin", fail)
+        outcome = runner.run(task)
 
     assert outcome.kind is OutcomeKind.RELEASE
     assert str(error) in outcome.cause
-    assert bench.run(task) == Outcome.complete(b"true")
+    assert runner.run(task) == Outcome.complete(b"true")
 
 
-def test_a_lost_lease_is_told_before_and_after_the_block(bench: Bench) -> None:
-    lost = bench.run(sync_task, Lease("j1", "w:99"))
-    lease = bench.claim()
+def test_a_lost_lease_is_told_before_and_after_the_block(runner: JobRunner) -> None:
+    lost = runner.run(sync_task, Lease("j1", "w:99"))
+    lease = runner.claim()
 
     def overtaken() -> None:
         with once("charge:42", ttl=DAY):
-            drive(bench.broker.once_end(QUEUE, lease, "charge:42", ttl=None))
-            other = bench.claim()
-            answer = drive(bench.broker.once_begin(QUEUE, other, "charge:42"))
+            drive(runner.broker.once_end(QUEUE, lease, "charge:42", ttl=None))
+            other = runner.claim()
+            answer = drive(runner.broker.once_begin(QUEUE, other, "charge:42"))
             assert answer is OnceAnswer.FIRST
 
-    late = bench.run(overtaken, lease)
+    late = runner.run(overtaken, lease)
 
     for outcome in (lost, late):
         assert JobError.decode(outcome.detail).type == "LeaseLostError"

@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.interruption import interrupted_at
 from tests.unit.sdk.long_jobs import (
-    Bench,
-    bench,
+    LongJob,
     error_of,
+    long_job,
     progress_in,
     talkative,
 )
@@ -24,82 +24,82 @@ from tidework.model import current
 from tidework.model.outcome import Outcome
 from tidework.model.progress import NOTE_LIMIT
 
-__all__ = ["bench", "talkative"]
+__all__ = ["long_job", "talkative"]
 
 
 @pytest.mark.usefixtures("talkative")
-def test_progress_is_said_as_it_is(bench: Bench) -> None:
+def test_progress_is_said_as_it_is(long_job: LongJob) -> None:
     def task() -> None:
         progress(1)
         progress(2.5, 10, "the\nsecond\tone")
         progress(3, note="x" * 1000)
 
-    bench.run(task)
+    long_job.run(task)
 
-    assert progress_in(bench.said) == [
+    assert progress_in(long_job.said) == [
         [1, None, ""],
         [2.5, 10, "the second one"],
         [3, None, "x" * NOTE_LIMIT],
     ]
 
 
-def test_of_very_many_few_are_said_and_the_last_one_is(bench: Bench) -> None:
+def test_of_very_many_few_are_said_and_the_last_one_is(long_job: LongJob) -> None:
     def task() -> None:
         for number in range(10_000):
             progress(number, 10_000)
 
-    bench.run(task)
+    long_job.run(task)
 
-    found = progress_in(bench.said)
+    found = progress_in(long_job.said)
     assert len(found) < 100
     assert (found[0], found[-1]) == ([0, 10_000, ""], [9_999, 10_000, ""])
 
 
-def test_the_last_word_before_a_long_silence_is_said_too(bench: Bench) -> None:
+def test_the_last_word_before_a_long_silence_is_said_too(long_job: LongJob) -> None:
     heard = threading.Event()
-    say = bench._say
+    say = long_job._say
 
     def hear(number: int, said: bytes, positions: bytes, last: bool) -> bool:
         if said.startswith(b"[2,") and not last:
             heard.set()
         return say(number, said, positions, last)
 
-    bench._say = hear  # type: ignore[method-assign]
+    long_job._say = hear  # type: ignore[method-assign]
 
     def task() -> bool:
         progress(1)
         progress(2)
         return heard.wait(10)
 
-    assert bench.run(task) == Outcome.complete(b"true")
+    assert long_job.run(task) == Outcome.complete(b"true")
 
 
-def test_what_cannot_be_sent_now_is_sent_later(bench: Bench) -> None:
-    bench.mute = True
+def test_what_cannot_be_sent_now_is_sent_later(long_job: LongJob) -> None:
+    long_job.mute = True
 
     def task() -> None:
         for item in checkpoint([1, 2]):
             progress(item)
         raise ValueError("end")
 
-    bench.run(task)
+    long_job.run(task)
 
-    assert progress_in(bench.said) == [[2, None, ""]]
-    assert bench.positions == {"": 2}
+    assert progress_in(long_job.said) == [[2, None, ""]]
+    assert long_job.positions == {"": 2}
 
 
 @pytest.mark.usefixtures("talkative")
-def test_threads_and_tasks_of_a_job_may_say_so_too(bench: Bench) -> None:
+def test_threads_and_tasks_of_a_job_may_say_so_too(long_job: LongJob) -> None:
     async def task() -> None:
         await asyncio.to_thread(progress, 1)
         await asyncio.gather(asyncio.to_thread(progress, 2))
 
-    bench.run(task)
+    long_job.run(task)
 
-    assert progress_in(bench.said) == [[1, None, ""], [2, None, ""]]
+    assert progress_in(long_job.said) == [[1, None, ""], [2, None, ""]]
 
 
-def test_a_thread_that_a_job_left_behind_says_nothing(bench: Bench) -> None:
+def test_a_thread_that_a_job_left_behind_says_nothing(long_job: LongJob) -> None:
     ended, said = threading.Event(), threading.Event()
 
     def go_on(job: current.RunningJob) -> None:
@@ -111,11 +111,11 @@ def test_a_thread_that_a_job_left_behind_says_nothing(bench: Bench) -> None:
         job = current.running_job.get()
         threading.Thread(target=go_on, args=(job,), daemon=True).start()
 
-    bench.run(task)
+    long_job.run(task)
     ended.set()
 
     assert said.wait(10)
-    assert bench.said == []
+    assert long_job.said == []
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ def test_a_thread_that_a_job_left_behind_says_nothing(bench: Bench) -> None:
     ],
 )
 def test_bad_progress_is_refused_inside_and_outside_of_a_job(
-    bench: Bench, arguments: tuple[Any, ...], says: str
+    long_job: LongJob, arguments: tuple[Any, ...], says: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=says):
         progress(*arguments)
 
-    assert says in error_of(bench.run(lambda: progress(*arguments))).message
+    assert says in error_of(long_job.run(lambda: progress(*arguments))).message
 
 
 def test_the_end_waits_for_what_a_thread_is_about_to_send() -> None:
@@ -147,7 +147,7 @@ def test_the_end_waits_for_what_a_thread_is_about_to_send() -> None:
         if progress.startswith(b"[2,"):
             sends.set()
             assert ends.wait(10)
-            time.sleep(0.05)
+            time.sleep(0.05)  # the end has begun meanwhile
         story.append(progress.decode())
         return True
 

@@ -40,7 +40,7 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 KEY = UUID("01234567-89ab-cdef-0123-456789abcdef")
 
 
-class Bench:
+class Shop:
     """An app on a broker in memory, and a worker that is called by hand."""
 
     def __init__(self, limits: QueueLimits | None = None) -> None:
@@ -104,7 +104,7 @@ class Bench:
     ],
 )
 async def test_a_result_is_what_was_returned(hint: Any, result: Any) -> None:
-    handle = await Bench().call(hint, result)
+    handle = await Shop().call(hint, result)
 
     for found in (await handle.result(timeout=1), handle.result_sync(timeout=1)):
         assert found == result
@@ -124,7 +124,7 @@ async def test_a_result_is_what_was_returned(hint: Any, result: Any) -> None:
 async def test_a_result_without_a_type_of_its_own_is_json_data(
     hint: Any, result: Any, found: Any
 ) -> None:
-    assert await (await Bench().call(hint, result)).result(timeout=1) == found
+    assert await (await Shop().call(hint, result)).result(timeout=1) == found
 
 
 class Hostile:
@@ -153,13 +153,13 @@ class Hostile:
         (Animal, Dog(a=1, b=2), "declare its type as Dog"),
         (list[int], Hostile(SystemExit(1)), "returned Hostile"),
         (list[int], Hostile(KeyboardInterrupt()), "returned Hostile"),
-        (Bench, object(), "which cannot be dumped"),
+        (Shop, object(), "which cannot be dumped"),
     ],
 )
 async def test_a_result_that_cannot_be_kept_is_a_success_without_it(
     hint: Any, result: Any, told: str
 ) -> None:
-    handle = await Bench().call(hint, result)
+    handle = await Shop().call(hint, result)
 
     record = await handle.get()
     assert (record.state, record.result, record.error) == (JobState.SUCCEEDED, None, None)
@@ -182,9 +182,9 @@ async def test_a_result_that_is_not_kept_is_counted() -> None:
 
 
 async def test_an_annotation_of_another_version_is_told() -> None:
-    bench = Bench()
-    handle = await bench.call(int, 5)
-    newer = Tidework("shop", settings=Settings(namespace="ns"), broker=bench.broker)
+    shop = Shop()
+    handle = await shop.call(int, 5)
+    newer = Tidework("shop", settings=Settings(namespace="ns"), broker=shop.broker)
 
     def task() -> list[int]: ...  # type: ignore[empty-body]
 
@@ -196,61 +196,61 @@ async def test_an_annotation_of_another_version_is_told() -> None:
 
 
 async def test_a_forgotten_job_is_told_apart_from_one_that_never_was() -> None:
-    bench = Bench(QueueLimits(keep_count=1))
-    first = await bench.call(..., 1)
-    bench.clock.advance(timedelta(seconds=1))
+    shop = Shop(QueueLimits(keep_count=1))
+    first = await shop.call(..., 1)
+    shop.clock.advance(timedelta(seconds=1))
 
-    @bench.app.task
+    @shop.app.task
     def other() -> None: ...
 
     await other.enqueue()
-    await bench.work()
-    await bench.broker.upkeep(QUEUE)
+    await shop.work()
+    await shop.broker.upkeep(QUEUE)
 
     told = r"retention\.count \(10,000"
     with pytest.raises(ResultExpiredError, match=told) as expired:
         await first.result(timeout=1)
     assert expired.value.ended_at == NOON
     with pytest.raises(ResultExpiredError, match=told):
-        await bench.app.client.result(first.id, queue="default")
-    for ask in (bench.app.client.get, bench.app.client.cancel):
+        await shop.app.client.result(first.id, queue="default")
+    for ask in (shop.app.client.get, shop.app.client.cancel):
         with pytest.raises(ResultExpiredError, match=told):
             await ask(first.id, queue="default")
     with pytest.raises(JobNotFoundError, match="never enqueued") as unknown:
-        await bench.app.client.result("never", queue="default")
+        await shop.app.client.result("never", queue="default")
     assert not isinstance(unknown.value, ResultExpiredError)
 
 
 async def test_a_job_that_retention_took_long_ago_is_known_to_its_handle() -> None:
-    bench = Bench(QueueLimits(keep_succeeded=timedelta(minutes=20)))
-    handle = await bench.call(..., 1)
-    bench.clock.advance(timedelta(minutes=30))
-    await bench.broker.upkeep(QUEUE)
+    shop = Shop(QueueLimits(keep_succeeded=timedelta(minutes=20)))
+    handle = await shop.call(..., 1)
+    shop.clock.advance(timedelta(minutes=30))
+    await shop.broker.upkeep(QUEUE)
 
     with pytest.raises(ResultExpiredError, match="succeededSeconds") as expired:
         await handle.result(timeout=1)
     assert expired.value.ended_at is None
     with pytest.raises(JobNotFoundError):
-        await bench.app.client.result(handle.id, queue="default")
+        await shop.app.client.result(handle.id, queue="default")
 
 
 async def test_types_are_those_of_the_function() -> None:
     """Checked by mypy --strict; here they only run."""
-    bench = Bench()
+    shop = Shop()
 
-    @bench.app.task
+    @shop.app.task
     def plain(a: int) -> str:
         return str(a)
 
-    @bench.app.task
+    @shop.app.task
     async def later(a: int) -> str:
         return str(a)
 
-    @bench.app.task(max_attempts=2)
+    @shop.app.task(max_attempts=2)
     def with_options(a: int) -> datetime:
         return NOON
 
-    @bench.app.task(max_attempts=2)
+    @shop.app.task(max_attempts=2)
     async def later_with_options(a: int) -> list[int]:
         return [a]
 
@@ -273,7 +273,7 @@ async def test_types_are_those_of_the_function() -> None:
 
 
 async def test_a_secret_result_is_kept_only_if_it_says_so() -> None:
-    kept = await (await Bench().call(StoredSecret, SecretStr("x"))).result(timeout=1)
+    kept = await (await Shop().call(StoredSecret, SecretStr("x"))).result(timeout=1)
     assert kept.get_secret_value() == "x"
     with pytest.raises(ResultError, match="StoredSecret"):
-        await (await Bench().call(SecretStr, SecretStr("x"))).result(timeout=1)
+        await (await Shop().call(SecretStr, SecretStr("x"))).result(timeout=1)

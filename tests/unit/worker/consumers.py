@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 
+from tests.support.waiting import until
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.clock import SystemClock
 from tidework.errors import BrokerUnavailableError
@@ -132,13 +133,6 @@ class Bench(PoolBench):
 
     def start_job(self, number: int) -> None:
         self.child.say(frames.started_frame(number, self.clock.monotonic()))
-
-
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait for a condition, looking often."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 def sequences(requests: Iterable[ExchangeRequest]) -> list[int]:

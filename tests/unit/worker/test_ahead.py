@@ -9,7 +9,8 @@ from functools import partial
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench
 from tests.unit.worker.jobs import Source
 from tidework.backoff import Backoff
 from tidework.broker.documents import MARKER
@@ -23,7 +24,7 @@ from tidework.testing.memory.broker import MemoryBroker
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    found = Bench(slots=2)
+    found = Bench(slots=2, lease=timedelta(seconds=3))
     found.start()
     await until(lambda: found.broker.waits > 0)
     yield found

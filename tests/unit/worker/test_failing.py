@@ -25,7 +25,7 @@ class Link:
         self.worn = ""
 
 
-class Bench:
+class EndedJobs:
     """A pool's Failing, and jobs that end."""
 
     def __init__(self) -> None:
@@ -41,33 +41,33 @@ class Bench:
 
 
 def test_too_many_failures_in_a_row_replace_it() -> None:
-    bench, link = Bench(), Link()
-    assert not bench.end(link, *[FAILED] * (IN_A_ROW - 1), DONE, *[FAILED] * (IN_A_ROW - 1))
+    ended, link = EndedJobs(), Link()
+    assert not ended.end(link, *[FAILED] * (IN_A_ROW - 1), DONE, *[FAILED] * (IN_A_ROW - 1))
 
-    assert bench.end(link, GIVEN_BACK, FAILED)
+    assert ended.end(link, GIVEN_BACK, FAILED)
     assert link.worn == "5 jobs failed in it at once, one after the other"
 
 
 def test_who_takes_time_to_fail_draws_no_more_than_others() -> None:
-    assert not Bench().end(Link(), *[FAILED] * 20, seconds=AT_ONCE * 2)
+    assert not EndedJobs().end(Link(), *[FAILED] * 20, seconds=AT_ONCE * 2)
 
 
 def test_where_the_new_child_does_no_better_the_next_comes_ever_more_rarely() -> None:
-    bench = Bench()
-    assert bench.end(Link(), *[FAILED] * IN_A_ROW)
+    ended = EndedJobs()
+    assert ended.end(Link(), *[FAILED] * IN_A_ROW)
     pauses = [FIRST_PAUSE * 2**n for n in range(12)]
     for pause in [min(each, 3600.0) for each in pauses]:
         link = Link()
-        bench.clock.advance(timedelta(seconds=pause - 1))
-        assert not bench.end(link, *[FAILED] * IN_A_ROW)
-        bench.clock.advance(timedelta(seconds=1))
-        assert bench.end(link, FAILED)
+        ended.clock.advance(timedelta(seconds=pause - 1))
+        assert not ended.end(link, *[FAILED] * IN_A_ROW)
+        ended.clock.advance(timedelta(seconds=1))
+        assert ended.end(link, FAILED)
 
 
 def test_a_child_that_did_better_is_replaced_sooner_and_each_slot_counts_for_itself() -> None:
-    bench = Bench()
-    assert bench.end(Link(), *[FAILED] * IN_A_ROW)
-    assert bench.end(Link(slot=1), *[FAILED] * IN_A_ROW)
+    ended = EndedJobs()
+    assert ended.end(Link(), *[FAILED] * IN_A_ROW)
+    assert ended.end(Link(slot=1), *[FAILED] * IN_A_ROW)
     for _ in range(3):
-        bench.clock.advance(timedelta(seconds=FIRST_PAUSE))
-        assert bench.end(Link(), DONE, *[FAILED] * IN_A_ROW)
+        ended.clock.advance(timedelta(seconds=FIRST_PAUSE))
+        assert ended.end(Link(), DONE, *[FAILED] * IN_A_ROW)

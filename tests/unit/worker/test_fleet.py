@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker
 from tests.unit.worker.jobs import Source
+from tidework.model.backlog import JobRecord
 from tidework.model.job import Job, JobState
 
 LEASE = timedelta(hours=1)
@@ -32,11 +34,11 @@ async def test_a_job_for_which_nobody_has_a_place_any_more_costs_no_attempt() ->
 
         await broker.enqueue(QUEUE, [Job("a", "t", {}, max_attempts=1)])
 
-        async with asyncio.timeout(10):
-            found = await fleet[0].job("a")
-            while found.state is not JobState.SCHEDULED:
-                await asyncio.sleep(0.002)
-                found = await fleet[0].job("a")
+        async def look() -> JobRecord | None:
+            record = await fleet[0].job("a")
+            return record if record.state is JobState.SCHEDULED else None
+
+        found = await until(look, "it waits for its next attempt")
         assert found.attempt == 0, "with one more claim it would be buried, and never have run"
         assert found.releases < WORKERS
     finally:

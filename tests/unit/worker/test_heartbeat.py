@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import until
+from tests.support.waiting import until
 from tests.unit.worker.reporter import Reporter
 from tidework.clock import SystemClock
 from tidework.errors import BrokerUnavailableError
@@ -47,7 +47,7 @@ class Forgetful(MemoryBroker):
         return found
 
 
-class Bench:
+class BeatingWorker:
     """A worker of two queues that beats."""
 
     def __init__(self) -> None:
@@ -72,15 +72,12 @@ class Bench:
 
     async def answer(self, queue: QueueName = ONE) -> StacksAnswer:
         """Wait for it."""
-        async with asyncio.timeout(10):
-            while (found := await self.broker.stacks(queue, WORKER)) is None:
-                await asyncio.sleep(0.002)
-        return found
+        return await until(lambda: self.broker.stacks(queue, WORKER), "an answer")
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    found = Bench()
+async def worker() -> AsyncIterator[BeatingWorker]:
+    found = BeatingWorker()
     running = asyncio.ensure_future(found.beat.loop.run())
     await until(lambda: found.broker.beats == 2)
     yield found
@@ -88,71 +85,74 @@ async def bench() -> AsyncIterator[Bench]:
     await running
 
 
-async def test_a_request_is_answered_with_the_next_report(bench: Bench) -> None:
-    number = await bench.ask()
-    await until(lambda: bench.reports.asked == 1)
+async def test_a_request_is_answered_with_the_next_report(worker: BeatingWorker) -> None:
+    number = await worker.ask()
+    await until(lambda: worker.reports.asked == 1)
 
-    bench.reports.make(text="a stack")
+    worker.reports.make(text="a stack")
 
-    assert await bench.answer() == StacksAnswer(number, {"text": "a stack"})
-    assert await bench.broker.stacks(TWO, WORKER) is None
-    await bench.beat_again()
-    assert bench.broker.answers == 1, "once is enough"
-
-
-async def test_one_report_is_asked_for_until_it_is_there(bench: Bench) -> None:
-    await bench.ask()
-    await until(lambda: bench.reports.asked == 1)
-
-    await bench.beat_again()
-
-    assert bench.reports.asked == 1
+    assert await worker.answer() == StacksAnswer(number, {"text": "a stack"})
+    assert await worker.broker.stacks(TWO, WORKER) is None
+    await worker.beat_again()
+    assert worker.broker.answers == 1, "once is enough"
 
 
-async def test_an_answer_whose_reply_is_lost_is_sent_again(bench: Bench) -> None:
-    bench.broker.losses = 2
-    number = await bench.ask()
-    await until(lambda: bench.reports.asked == 1)
-    before = bench.broker.beats
+async def test_one_report_is_asked_for_until_it_is_there(worker: BeatingWorker) -> None:
+    await worker.ask()
+    await until(lambda: worker.reports.asked == 1)
 
-    bench.reports.make(text="a stack")
-    await until(lambda: not bench.broker.losses and bench.broker.beats > before + 4)
+    await worker.beat_again()
 
-    assert await bench.answer() == StacksAnswer(number, {"text": "a stack"})
-    assert bench.reports.asked == 1
-    assert not (await bench.broker.renew(ONE, WORKER, [])).stacks_asked
+    assert worker.reports.asked == 1
 
 
-async def test_whoever_asks_in_another_queue_meanwhile_shares_the_report(bench: Bench) -> None:
-    await bench.ask()
-    await bench.ask(TWO)
-    await until(lambda: bench.reports.asked == 2)
+async def test_an_answer_whose_reply_is_lost_is_sent_again(worker: BeatingWorker) -> None:
+    worker.broker.losses = 2
+    number = await worker.ask()
+    await until(lambda: worker.reports.asked == 1)
+    before = worker.broker.beats
 
-    bench.reports.make(text="a stack")
+    worker.reports.make(text="a stack")
+    await until(lambda: not worker.broker.losses and worker.broker.beats > before + 4)
 
-    assert (await bench.answer()).document == (await bench.answer(TWO)).document
-
-
-async def test_a_request_after_an_answer_gets_a_report_of_its_own(bench: Bench) -> None:
-    await bench.ask()
-    await until(lambda: bench.reports.asked == 1)
-    bench.reports.make(text="the first")
-    await bench.answer()
-
-    number = await bench.ask()
-    await until(lambda: bench.reports.asked == 2)
-    bench.reports.make(text="the second")
-
-    async with asyncio.timeout(10):
-        while (await bench.answer()).number < number:
-            await asyncio.sleep(0.002)
-    assert (await bench.answer()).document == {"text": "the second"}
+    assert await worker.answer() == StacksAnswer(number, {"text": "a stack"})
+    assert worker.reports.asked == 1
+    assert not (await worker.broker.renew(ONE, WORKER, [])).stacks_asked
 
 
-async def test_a_report_that_nobody_waits_for_brings_no_beat(bench: Bench) -> None:
-    before = bench.broker.beats
+async def test_whoever_asks_in_another_queue_meanwhile_shares_the_report(
+    worker: BeatingWorker,
+) -> None:
+    await worker.ask()
+    await worker.ask(TWO)
+    await until(lambda: worker.reports.asked == 2)
 
-    bench.reports.make(text="for the log alone")
+    worker.reports.make(text="a stack")
+
+    assert (await worker.answer()).document == (await worker.answer(TWO)).document
+
+
+async def test_a_request_after_an_answer_gets_a_report_of_its_own(worker: BeatingWorker) -> None:
+    await worker.ask()
+    await until(lambda: worker.reports.asked == 1)
+    worker.reports.make(text="the first")
+    await worker.answer()
+
+    number = await worker.ask()
+    await until(lambda: worker.reports.asked == 2)
+    worker.reports.make(text="the second")
+
+    async def is_answered() -> bool:
+        return (await worker.answer()).number >= number
+
+    await until(is_answered)
+    assert (await worker.answer()).document == {"text": "the second"}
+
+
+async def test_a_report_that_nobody_waits_for_brings_no_beat(worker: BeatingWorker) -> None:
+    before = worker.broker.beats
+
+    worker.reports.make(text="for the log alone")
     await asyncio.sleep(0)
 
-    assert bench.broker.beats == before
+    assert worker.broker.beats == before

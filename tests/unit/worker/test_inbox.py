@@ -9,7 +9,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench
 from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
 from tidework.errors import BrokerFullError
 from tidework.intake import BATCH, read_document
@@ -106,9 +107,7 @@ async def test_documents_are_taken_in_while_all_slots_are_busy(bench: Bench) -> 
 
     await bench.broker.put_document(QUEUE, b'{"id": "later", "task": "t"}')
 
-    async with asyncio.timeout(10):
-        while await bench.broker.get_job(QUEUE, "later") is None:
-            await asyncio.sleep(0.01)
+    await until(lambda: bench.broker.get_job(QUEUE, "later"), "it is taken in")
 
 
 async def test_a_marker_is_removed_and_put_back_for_others(bench: Bench) -> None:

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench
 from tests.unit.worker.jobs import Source, held
 from tidework.model.job import JobState
 from tidework.model.lease import POISON_CAP, ClaimedJob

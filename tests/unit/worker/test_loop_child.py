@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
@@ -14,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import wait_until
+from tests.unit.worker.pipes import Pipes
 from tidework.model.current import CurrentJob, RunningJob
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
@@ -54,37 +53,23 @@ class Attempts:
         return Outcome.complete(frame.body)
 
 
-class Bench:
+class ServedLoop(Pipes):
     """A LoopChild in a thread, and the supervisor's ends of its pipes."""
 
     def __init__(self) -> None:
-        self.pipe, self._theirs = socket.socketpair()
-        self.pipe.settimeout(10)
-        self.permits_read, self.permits_write = os.pipe()
-        os.set_blocking(self.permits_read, False)
+        super().__init__()
         self.attempts = Attempts()
-        self.child = LoopChild(self._theirs, self.permits_read, PLACES, self.attempts)  # type: ignore[arg-type]
-        self._buffer = frames.FrameBuffer()
-        self._found: list[bytes] = []
-        self._thread = threading.Thread(target=self.child.serve)
-        self._thread.start()
+        self.child = LoopChild(self.theirs, self.permits_read, PLACES, self.attempts)  # type: ignore[arg-type]
+        self.serve(self.child.serve)
 
     def send(self, *numbers: int, ahead: bool = True, body: bytes = b"{}") -> None:
-        if ahead:
-            os.write(self.permits_write, b"".join(map(frames.PERMIT.pack, numbers)))
-        jobs = [frames.JobFrame(number, ahead, 0, 1, 1, 5.0, body).encode() for number in numbers]
-        self.pipe.sendall(b"".join(jobs))
+        super().send(*numbers, ahead=ahead, body=body)
 
     def let_end(self, number: int) -> None:
         def end() -> None:
             self.attempts.gates.setdefault(number, asyncio.Event()).set()
 
         self.child._loop.call_soon_threadsafe(end)
-
-    def report(self) -> frames.Report:
-        while not self._found:
-            self._found += self._buffer.feed(self.pipe.recv(65536))
-        return frames.decode_report(self._found.pop(0))
 
     def started(self) -> int:
         found = self.report()
@@ -97,142 +82,129 @@ class Bench:
         return found.number, found.outcome
 
     def close(self) -> None:
-        self.pipe.close()
-        self._thread.join(10)
-        assert not self._thread.is_alive(), "it ends with its pipe"
+        super().close()
         for task in asyncio.all_tasks(self.child._loop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         self.child._loop.close()
-        self._theirs.close()
-        os.close(self.permits_read)
-        os.close(self.permits_write)
-
-
-def until(found: Callable[[], bool]) -> None:
-    """Look for ten seconds at most."""
-    deadline = time.monotonic() + 10
-    while not found():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    found = Bench()
+def served() -> Iterator[ServedLoop]:
+    found = ServedLoop()
     assert found.report() == frames.Ready()
     yield found
     found.close()
 
 
-def test_jobs_run_at_once_up_to_the_places(bench: Bench) -> None:
-    bench.send(1, 2, 3, body=b"7")
+def test_jobs_run_at_once_up_to_the_places(served: ServedLoop) -> None:
+    served.send(1, 2, 3, body=b"7")
 
-    assert [bench.started(), bench.started()] == [1, 2]
-    assert os.read(bench.permits_read, 100) == frames.PERMIT.pack(3), "it can be taken back"
-    os.write(bench.permits_write, frames.PERMIT.pack(3))
-    bench.let_end(2)
+    assert [served.started(), served.started()] == [1, 2]
+    assert os.read(served.permits_read, 100) == frames.PERMIT.pack(3), "it can be taken back"
+    os.write(served.permits_write, frames.PERMIT.pack(3))
+    served.let_end(2)
 
-    assert bench.ended() == (2, Outcome.complete(b"7"))
-    assert bench.started() == 3
-
-
-def test_a_job_whose_permit_was_taken_back_does_not_run(bench: Bench) -> None:
-    bench.send(1, 2, 3)
-    assert [bench.started(), bench.started()] == [1, 2]
-    os.read(bench.permits_read, 100)
-    bench.send(4)
-
-    bench.let_end(1)
-
-    assert bench.ended()[0] == 1
-    assert bench.started() == 4
+    assert served.ended() == (2, Outcome.complete(b"7"))
+    assert served.started() == 3
 
 
-def test_a_start_is_told_before_the_first_step(bench: Bench) -> None:
+def test_a_job_whose_permit_was_taken_back_does_not_run(served: ServedLoop) -> None:
+    served.send(1, 2, 3)
+    assert [served.started(), served.started()] == [1, 2]
+    os.read(served.permits_read, 100)
+    served.send(4)
+
+    served.let_end(1)
+
+    assert served.ended()[0] == 1
+    assert served.started() == 4
+
+
+def test_a_start_is_told_before_the_first_step(served: ServedLoop) -> None:
     """An end in the first step comes with its start, or after it, and never before."""
-    bench.send(1, ahead=False, body=b"unknown")
+    served.send(1, ahead=False, body=b"unknown")
 
-    assert bench.started() == 1
-    assert bench.ended() == (1, Outcome.release())
-
-
-def test_a_stopped_job_is_reported_as_that_however_it_ended(bench: Bench) -> None:
-    bench.send(1, 2)
-    assert [bench.started(), bench.started()] == [1, 2]
-
-    bench.pipe.sendall(frames.order_frame(frames.Stop(1)))
-
-    assert bench.report() == frames.Alive()
-    assert bench.ended() == (1, Outcome.cancelled())
-    bench.let_end(2)
-    assert bench.ended() == (2, Outcome.complete(b"{}"))
+    assert served.started() == 1
+    assert served.ended() == (1, Outcome.release())
 
 
-def test_a_stop_that_comes_with_its_job_does_not_get_lost(bench: Bench) -> None:
+def test_a_stopped_job_is_reported_as_that_however_it_ended(served: ServedLoop) -> None:
+    served.send(1, 2)
+    assert [served.started(), served.started()] == [1, 2]
+
+    served.pipe.sendall(frames.order_frame(frames.Stop(1)))
+
+    assert served.report() == frames.Alive()
+    assert served.ended() == (1, Outcome.cancelled())
+    served.let_end(2)
+    assert served.ended() == (2, Outcome.complete(b"{}"))
+
+
+def test_a_stop_that_comes_with_its_job_does_not_get_lost(served: ServedLoop) -> None:
     job = frames.JobFrame(1, False, 0, 1, 1, 5.0, b"{}").encode()
 
-    bench.pipe.sendall(job + frames.order_frame(frames.Stop(1)))
+    served.pipe.sendall(job + frames.order_frame(frames.Stop(1)))
 
-    found = [bench.report(), bench.report()]
+    found = [served.report(), served.report()]
     assert {type(report) for report in found} == {frames.Alive, frames.Started}
-    assert bench.ended() == (1, Outcome.cancelled())
+    assert served.ended() == (1, Outcome.cancelled())
 
 
-def test_what_a_job_says_comes_before_its_end(bench: Bench) -> None:
-    bench.send(1)
-    assert bench.started() == 1
-    until(lambda: 1 in bench.attempts.jobs)
+def test_what_a_job_says_comes_before_its_end(served: ServedLoop) -> None:
+    served.send(1)
+    assert served.started() == 1
+    wait_until(lambda: 1 in served.attempts.jobs)
 
-    bench.attempts.jobs[1].note_progress(1, None, "")
+    served.attempts.jobs[1].note_progress(1, None, "")
 
-    assert bench.report() == frames.Said(1, b'[1,null,""]', b"")
-    bench.let_end(1)
-    assert bench.ended() == (1, Outcome.complete(b"{}"))
+    assert served.report() == frames.Said(1, b'[1,null,""]', b"")
+    served.let_end(1)
+    assert served.ended() == (1, Outcome.complete(b"{}"))
 
 
-def test_a_cancel_waits_for_the_item_of_a_job_and_a_stop_does_not(bench: Bench) -> None:
-    bench.send(1)
-    assert bench.started() == 1
-    until(lambda: 1 in bench.attempts.jobs)
-    job = bench.attempts.jobs[1]
+def test_a_cancel_waits_for_the_item_of_a_job_and_a_stop_does_not(served: ServedLoop) -> None:
+    served.send(1)
+    assert served.started() == 1
+    wait_until(lambda: 1 in served.attempts.jobs)
+    job = served.attempts.jobs[1]
     job.loops = 1
 
-    bench.pipe.sendall(frames.order_frame(frames.HandBack(1)))
-    assert bench.report() == frames.Alive()
+    served.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+    assert served.report() == frames.Alive()
     assert (job.hand_back_requested, job.stopped) == (True, False)
-    bench.pipe.sendall(frames.order_frame(frames.Cancel(1)))
-    assert bench.report() == frames.Alive()
+    served.pipe.sendall(frames.order_frame(frames.Cancel(1)))
+    assert served.report() == frames.Alive()
     assert (job.cancel_requested, job.interrupted) == (True, False)
-    bench.pipe.sendall(frames.order_frame(frames.Stop(1)))
-    assert bench.report() == frames.Alive()
+    served.pipe.sendall(frames.order_frame(frames.Stop(1)))
+    assert served.report() == frames.Alive()
 
-    assert bench.ended() == (1, Outcome.cancelled())
-
-
-def test_a_stop_of_a_job_that_has_ended_does_nothing(bench: Bench) -> None:
-    bench.pipe.sendall(frames.order_frame(frames.Stop(9)))
-    assert bench.report() == frames.Alive()
-
-    bench.send(1)
-
-    assert bench.started() == 1
+    assert served.ended() == (1, Outcome.cancelled())
 
 
-def test_a_ping_is_answered(bench: Bench) -> None:
-    bench.pipe.sendall(frames.ping_frame())
+def test_a_stop_of_a_job_that_has_ended_does_nothing(served: ServedLoop) -> None:
+    served.pipe.sendall(frames.order_frame(frames.Stop(9)))
+    assert served.report() == frames.Alive()
 
-    assert bench.report() == frames.Alive()
+    served.send(1)
+
+    assert served.started() == 1
 
 
-def test_what_the_pipe_does_not_take_is_sent_later(bench: Bench) -> None:
+def test_a_ping_is_answered(served: ServedLoop) -> None:
+    served.pipe.sendall(frames.ping_frame())
+
+    assert served.report() == frames.Alive()
+
+
+def test_what_the_pipe_does_not_take_is_sent_later(served: ServedLoop) -> None:
     big = b'"' + b"x" * 400_000 + b'"'
-    bench.send(1, 2, body=big)
-    assert [bench.started(), bench.started()] == [1, 2]
+    served.send(1, 2, body=big)
+    assert [served.started(), served.started()] == [1, 2]
     for number in (1, 2):
-        bench.let_end(number)
-    bench.pipe.sendall(frames.ping_frame())
+        served.let_end(number)
+    served.pipe.sendall(frames.ping_frame())
 
-    found = [bench.report() for _ in range(3)]
+    found = [served.report() for _ in range(3)]
 
     ends = {report.number for report in found if isinstance(report, frames.Ended)}
     assert ends == {1, 2}

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import Bench, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import Bench
 from tidework.model.identity import QueueName
 from tidework.model.lease import RenewReply
 from tidework.model.outcome import Outcome

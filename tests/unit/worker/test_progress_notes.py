@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker
 from tests.unit.worker.jobs import Source, held
 from tidework.errors import BrokerError, BrokerRefusedError, BrokerUnavailableError
 from tidework.model.identity import QueueName
@@ -45,11 +46,10 @@ class TalkedToBroker(UnsteadyBroker):
 class NotesBench(Bench):
     """One job runs."""
 
+    broker: TalkedToBroker
+
     def __init__(self) -> None:
-        super().__init__()
-        self.broker: TalkedToBroker = TalkedToBroker()
-        self.consumer._broker = self.consumer.notes._broker = self.broker
-        self.inbox._intake._broker = self.renewal._broker = self.broker
+        super().__init__(broker=TalkedToBroker())
 
     def start(self) -> None:
         super().start()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
-from tests.unit.worker.consumers import QUEUE, Bench, until
+from tests.support.waiting import let_turn, until
+from tests.unit.worker.consumers import QUEUE, Bench
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import ExchangeReply, ExchangeRequest, RenewReply
@@ -94,7 +96,7 @@ async def test_a_renewal_that_was_overtaken_does_not_stop_the_new_run(
     new = bench.consumer.held["a"]
     overtaken.set()
     await answered.wait()
-    await asyncio.sleep(0.02)
+    await let_turn()
 
     assert bench.consumer.held.get("a") is new
     assert bench.pool.unreaped_since() is None
@@ -105,7 +107,7 @@ async def test_a_cordon_that_ends_while_no_slot_is_free_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(consumer_module, "CORDONED_FOR", 0.05)
-    bench = Bench()
+    bench = Bench(lease=timedelta(seconds=0.6))
     bench.start()
     try:
         await until(bench.consumer.starved.is_set)
@@ -148,9 +150,13 @@ async def test_a_reply_older_than_a_lease_is_asked_for_again(
     bench.start()
     try:
         await asyncio.wait_for(claimed_once.wait(), 10)
-        await asyncio.sleep(lease.total_seconds() * 1.2)
-        taken = await exchange(QUEUE, ExchangeRequest("other.1", 1, 1))
-        assert [found.id for found in taken.claimed] == ["a"]
+        numbers = count(1)
+
+        async def claim_elsewhere() -> tuple[str, ...]:
+            reply = await exchange(QUEUE, ExchangeRequest("other.1", next(numbers), 1))
+            return tuple(found.id for found in reply.claimed)
+
+        assert await until(claim_elsewhere, "the lease expires") == ("a",)
         asked = len(bench.broker.requests)
         go_on.set()
         await until(lambda: len(bench.broker.requests) > asked)

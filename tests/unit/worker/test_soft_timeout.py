@@ -8,22 +8,19 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from tests.unit.worker.function_runner import FunctionRunner
 from tidework import SoftTimeout
 from tidework.app import Tidework
-from tidework.clock import ManualClock
 from tidework.errors import ConfigurationError
-from tidework.model.identity import QueueName
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
 from tidework.worker.child.command_end import Attempts, CommandEnd, outcome_of
-from tidework.worker.child.execution import Execution
 from tidework.worker.child.soft_timeout import SHARE, soft_seconds
-from tidework.worker.frames import JobFrame
 
 pytestmark = pytest.mark.timeout(60, method="thread")  # the other method is SIGALRM as well
 
@@ -31,31 +28,18 @@ SOFT = 0.05
 LONG = 30.0
 
 
-class Bench:
-    """An Execution; ``run`` runs a function as a task in it."""
-
-    def __init__(self) -> None:
-        self._app = Tidework("test")
-        self._execution = Execution(
-            self._app.tasks, (QueueName("ns", "q"),), ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
-        )
+class HurriedRunner(FunctionRunner):
+    """Its tasks have a soft timeout, unless another is given."""
 
     def run(
-        self, function: Callable[..., Any], soft: float | None = SOFT, attempt: int = 1
+        self, function: Callable[..., Any], *, soft: float | None = SOFT, **more: Any
     ) -> Outcome:
-        name = f"t{len(self._app.tasks)}"
-        self._app.task(name=name, soft_timeout=soft)(function)
-        body = json.dumps({"v": 1, "id": "j1", "task": name, "created_at": 1}).encode()
-        return self._execution.run(JobFrame(1, False, 0, attempt, 3, 60, body))
-
-    def close(self) -> None:
-        if self._execution._loop is not None:
-            self._execution._loop.close()
+        return super().run(function, soft=soft, **more)
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    found = Bench()
+def runner() -> Iterator[HurriedRunner]:
+    found = HurriedRunner()
     yield found
     found.close()
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0), "a timer is left"
@@ -76,7 +60,7 @@ def cause_of(outcome: Outcome) -> tuple[str, str]:
 
 @pytest.mark.parametrize("wait", [spin, lambda: time.sleep(LONG)], ids=["computing", "sleeping"])
 def test_a_sync_handler_gets_it_and_may_end_in_order(
-    bench: Bench, wait: Callable[[], None]
+    runner: HurriedRunner, wait: Callable[[], None]
 ) -> None:
     def task() -> str:
         try:
@@ -85,10 +69,10 @@ def test_a_sync_handler_gets_it_and_may_end_in_order(
             return f"half, after {error.seconds}"
         return "whole"
 
-    assert bench.run(task) == Outcome.complete(b'"half, after 0.05"')
+    assert runner.run(task) == Outcome.complete(b'"half, after 0.05"')
 
 
-def test_an_async_handler_gets_it_and_may_await_its_cleanup(bench: Bench) -> None:
+def test_an_async_handler_gets_it_and_may_await_its_cleanup(runner: HurriedRunner) -> None:
     async def task() -> str:
         try:
             await asyncio.sleep(LONG)
@@ -99,10 +83,10 @@ def test_an_async_handler_gets_it_and_may_await_its_cleanup(bench: Bench) -> Non
             return f"half, after {error.seconds}, cancelling {current.cancelling()}"
         return "whole"
 
-    assert bench.run(task) == Outcome.complete(b'"half, after 0.05, cancelling 0"')
+    assert runner.run(task) == Outcome.complete(b'"half, after 0.05, cancelling 0"')
 
 
-def test_uncaught_it_is_a_failed_attempt_with_its_cause(bench: Bench) -> None:
+def test_uncaught_it_is_a_failed_attempt_with_its_cause(runner: HurriedRunner) -> None:
     ended: list[str] = []
 
     def sync() -> None:
@@ -118,14 +102,14 @@ def test_uncaught_it_is_a_failed_attempt_with_its_cause(bench: Bench) -> None:
             ended.append("async")
 
     for task in (sync, awaiting):
-        first, last = bench.run(task), bench.run(task, attempt=3)
+        first, last = runner.run(task), runner.run(task, attempt=3)
         assert (first.kind, last.kind) == (OutcomeKind.RETRY, OutcomeKind.BURY)
         assert cause_of(first) == cause_of(last) == ("SoftTimeout", "soft_timeout")
         assert "soft timeout of 0.05 s" in JobError.decode(first.detail).message
     assert ended == ["sync", "sync", "async", "async"]
 
 
-def test_tasks_of_a_group_end_with_it(bench: Bench) -> None:
+def test_tasks_of_a_group_end_with_it(runner: HurriedRunner) -> None:
     ended: list[str] = []
 
     async def beside() -> None:
@@ -147,11 +131,11 @@ def test_tasks_of_a_group_end_with_it(bench: Bench) -> None:
         await asyncio.gather(beside(), beside())
 
     for task in (in_body, after_body, gathered):
-        assert cause_of(bench.run(task)) == ("SoftTimeout", "soft_timeout")
+        assert cause_of(runner.run(task)) == ("SoftTimeout", "soft_timeout")
     assert ended == ["beside"] * 4
 
 
-def test_a_handler_that_disregards_it_goes_on_and_is_told_once(bench: Bench) -> None:
+def test_a_handler_that_disregards_it_goes_on_and_is_told_once(runner: HurriedRunner) -> None:
     def sync() -> str:
         try:
             spin()
@@ -166,10 +150,10 @@ def test_a_handler_that_disregards_it_goes_on_and_is_told_once(bench: Bench) -> 
             await asyncio.sleep(3 * SOFT)
         return "on"
 
-    assert bench.run(sync) == bench.run(awaiting) == Outcome.complete(b'"on"')
+    assert runner.run(sync) == runner.run(awaiting) == Outcome.complete(b'"on"')
 
 
-def test_what_ends_in_time_leaves_nothing_for_the_next(bench: Bench) -> None:
+def test_what_ends_in_time_leaves_nothing_for_the_next(runner: HurriedRunner) -> None:
     async def quick() -> None:
         await asyncio.sleep(0)
 
@@ -181,23 +165,23 @@ def test_what_ends_in_time_leaves_nothing_for_the_next(bench: Bench) -> None:
         time.sleep(3 * SOFT)
         return "whole"
 
-    bench.run(lambda: None)
-    bench.run(quick)
-    assert bench.run(next_sync, soft=None) == Outcome.complete(b'"whole"')
-    assert bench.run(next_one, soft=None) == Outcome.complete(b'"whole"')
+    runner.run(lambda: None)
+    runner.run(quick)
+    assert runner.run(next_sync, soft=None) == Outcome.complete(b'"whole"')
+    assert runner.run(next_one, soft=None) == Outcome.complete(b'"whole"')
 
 
-def test_a_handler_that_fails_is_judged_by_its_own_error(bench: Bench) -> None:
+def test_a_handler_that_fails_is_judged_by_its_own_error(runner: HurriedRunner) -> None:
     def sync() -> None:
         try:
             spin()
         except SoftTimeout as error:
             raise ValueError("half") from error
 
-    assert cause_of(bench.run(sync)) == ("ValueError", "exception")
+    assert cause_of(runner.run(sync)) == ("ValueError", "exception")
 
 
-def test_a_cancellation_of_another_reason_stays_one(bench: Bench) -> None:
+def test_a_cancellation_of_another_reason_stays_one(runner: HurriedRunner) -> None:
     async def task() -> str:
         try:
             async with asyncio.timeout(0):
@@ -206,16 +190,16 @@ def test_a_cancellation_of_another_reason_stays_one(bench: Bench) -> None:
             return "own"
         return "whole"
 
-    assert bench.run(task, soft=LONG) == Outcome.complete(b'"own"')
+    assert runner.run(task, soft=LONG) == Outcome.complete(b'"own"')
 
 
-def test_a_task_without_one_touches_no_signal(bench: Bench, monkeypatch: Any) -> None:
+def test_a_task_without_one_touches_no_signal(runner: HurriedRunner, monkeypatch: Any) -> None:
     def refuse(*_given: object) -> None:
         raise AssertionError("a timer without need")
 
     monkeypatch.setattr(signal, "setitimer", refuse)
 
-    assert bench.run(lambda: "done", soft=None) == Outcome.complete(b'"done"')
+    assert runner.run(lambda: "done", soft=None) == Outcome.complete(b'"done"')
 
 
 @pytest.mark.parametrize("soft", [0, -1, timedelta(0), 30, timedelta(minutes=1)])

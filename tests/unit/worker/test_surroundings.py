@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(60, method="thread")
 JOB = {"job_id": "j1", "task": "t"}
 
 
-class Bench:
+class OwnSurroundings:
     """Surroundings of this process; ``look`` as after a job that ran for a second."""
 
     def __init__(self) -> None:
@@ -46,17 +46,17 @@ class Bench:
 
 
 @pytest.fixture
-def begin() -> Iterator[Callable[[], Bench]]:
+def begin() -> Iterator[Callable[[], OwnSurroundings]]:
     """In the test, not before: pytest writes its name into the environment."""
-    begun: list[Bench] = []
+    begun: list[OwnSurroundings] = []
 
-    def new() -> Bench:
-        begun.append(Bench())
+    def new() -> OwnSurroundings:
+        begun.append(OwnSurroundings())
         return begun[-1]
 
     yield new
-    for bench in begun:
-        bench.close()
+    for own in begun:
+        own.close()
 
 
 def changes(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -64,19 +64,19 @@ def changes(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_nothing_is_told_of_a_job_that_left_nothing(
-    begin: Callable[[], Bench], caplog: pytest.LogCaptureFixture
+    begin: Callable[[], OwnSurroundings], caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = begin()
+    own = begin()
     for _ in range(3):
-        assert bench.look() is None
+        assert own.look() is None
 
     assert not caplog.records
 
 
 def test_a_short_job_s_folder_umask_and_variables_are_put_right_each_time(
-    begin: Callable[[], Bench], caplog: pytest.LogCaptureFixture
+    begin: Callable[[], OwnSurroundings], caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = begin()
+    own = begin()
     folder, umask = Path.cwd(), os.umask(0o22)
     os.umask(umask)
     for _ in range(2):
@@ -84,7 +84,7 @@ def test_a_short_job_s_folder_umask_and_variables_are_put_right_each_time(
         os.umask(umask ^ 0o7)
         os.environ["LEFT"] = "1"
 
-        assert bench.look(ran=0.000001) is None
+        assert own.look(ran=0.000001) is None
 
         assert Path.cwd() == folder
         assert os.umask(umask) == umask
@@ -95,29 +95,29 @@ def test_a_short_job_s_folder_umask_and_variables_are_put_right_each_time(
 
 
 def test_handlers_masks_and_other_timers_are_put_right(
-    begin: Callable[[], Bench], caplog: pytest.LogCaptureFixture
+    begin: Callable[[], OwnSurroundings], caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = begin()
+    own = begin()
     before = signal.getsignal(signal.SIGHUP)
     signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
     signal.signal(signal.SIGPROF, signal.SIG_IGN)
     signal.setitimer(signal.ITIMER_PROF, 60)
 
-    assert bench.look() is None
+    assert own.look() is None
 
     assert signal.getsignal(signal.SIGHUP) == before
     assert signal.getsignal(signal.SIGPROF) == signal.SIG_DFL
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
-    assert bench.look() is None
-    assert bench.again == 1, "that is not told as a change itself"
+    assert own.look() is None
+    assert own.again == 1, "that is not told as a change itself"
     signal.signal(signal.SIGWINCH, signal.SIG_DFL)
     handlers = "the handlers of SIGHUP, SIGPROF"
     assert changes(caplog) == [f"the timer of SIGPROF, the blocked signals, {handlers}"]
 
 
-def test_signals_that_wait_behind_a_mask_do_no_harm(begin: Callable[[], Bench]) -> None:
-    bench = begin()
+def test_signals_that_wait_behind_a_mask_do_no_harm(begin: Callable[[], OwnSurroundings]) -> None:
+    own = begin()
 
     def strike(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -127,16 +127,18 @@ def test_signals_that_wait_behind_a_mask_do_no_harm(begin: Callable[[], Bench]) 
     signal.signal(signal.SIGUSR2, strike)
     signal.raise_signal(signal.SIGUSR2)
 
-    assert bench.look() is None
+    assert own.look() is None
 
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
     assert signal.getsignal(signal.SIGUSR1) == signal.getsignal(signal.SIGUSR2) == signal.SIG_DFL
 
 
 def test_a_handler_that_strikes_while_it_is_looked_at_does_no_harm(
-    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    begin: Callable[[], OwnSurroundings],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    bench = begin()
+    own = begin()
     umask = os.umask
     struck: list[int] = []
 
@@ -149,65 +151,67 @@ def test_a_handler_that_strikes_while_it_is_looked_at_does_no_harm(
     monkeypatch.setattr(os, "umask", strike)
     signal.setitimer(signal.ITIMER_REAL, 60)
 
-    assert bench.look() is None
+    assert own.look() is None
     assert struck
     assert changes(caplog) == ["the timer of SIGALRM"]
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_of_short_jobs_signals_and_limits_are_looked_at_now_and_then(
-    begin: Callable[[], Bench],
+    begin: Callable[[], OwnSurroundings],
 ) -> None:
-    bench = begin()
+    own = begin()
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    bench.look(ran=0.001)
+    own.look(ran=0.001)
     soon = signal.getsignal(signal.SIGHUP)
     for _ in range(20):
-        bench.look(ran=0.001)
+        own.look(ran=0.001)
 
     assert soon == signal.SIG_IGN
     assert signal.getsignal(signal.SIGHUP) == before
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    bench.look(ran=surroundings.LONG)
+    own.look(ran=surroundings.LONG)
     assert signal.getsignal(signal.SIGHUP) == before
 
 
 def test_without_a_way_back_to_its_folder_the_process_is_worn(
-    begin: Callable[[], Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begin: Callable[[], OwnSurroundings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    bench = begin()
-    home = bench.found._home
+    own = begin()
+    home = own.found._home
     os.close(home)
     other = os.open("/", os.O_RDONLY)
     assert other == home, "its number is another folder's by now"
 
     os.chdir("/")
-    worn = bench.look()
+    worn = own.look()
 
     os.close(other)
     assert worn == "a job left its working directory, and closed the way back"
 
 
 def test_what_cannot_be_looked_at_wears_the_process(
-    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+    begin: Callable[[], OwnSurroundings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def strike(_mask: int) -> int:
         raise SystemExit(3)
 
-    bench = begin()
+    own = begin()
     with monkeypatch.context() as patched:
         patched.setattr(os, "umask", strike)
-        worn = bench.look()
+        worn = own.look()
 
     assert worn == "what its jobs left cannot be looked at: SystemExit"
 
 
 def test_a_priority_is_put_back_and_one_that_cannot_be_wears_the_process(
-    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    begin: Callable[[], OwnSurroundings],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    bench, now = begin(), [os.getpriority(os.PRIO_PROCESS, 0)]
+    own, now = begin(), [os.getpriority(os.PRIO_PROCESS, 0)]
 
     def put_back(_which: int, _who: int, priority: int) -> None:
         now[0] = priority
@@ -219,23 +223,23 @@ def test_a_priority_is_put_back_and_one_that_cannot_be_wears_the_process(
         patched.setattr(os, "getpriority", lambda _which, _who: now[0])
         patched.setattr(os, "setpriority", put_back)
         now[0] += 5
-        assert bench.look() is None
+        assert own.look() is None
         assert changes(caplog) == ["the priority (nice)"]
         patched.setattr(os, "setpriority", refuse)
         now[0] += 5
-        worn = bench.look()
+        worn = own.look()
 
     assert worn == f"a job set its priority (nice) to {now[0]}"
 
 
 def test_a_limit_is_put_back_and_one_that_cannot_be_wears_the_process(
-    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+    begin: Callable[[], OwnSurroundings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = begin()
+    own = begin()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     lower = (before[0] - 1, before[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, lower)
-    assert bench.look() is None
+    assert own.look() is None
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
 
     def refuse(_number: int, _bounds: tuple[int, int]) -> None:
@@ -244,39 +248,39 @@ def test_a_limit_is_put_back_and_one_that_cannot_be_wears_the_process(
     resource.setrlimit(resource.RLIMIT_NOFILE, lower)
     with monkeypatch.context() as patched:
         patched.setattr(resource, "setrlimit", refuse)
-        worn = bench.look()
+        worn = own.look()
 
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert worn == "a job lowered its limit RLIMIT_NOFILE for good"
 
 
 def test_a_low_limit_of_files_is_put_back_before_it_is_asked_for_room(
-    begin: Callable[[], Bench],
+    begin: Callable[[], OwnSurroundings],
 ) -> None:
-    bench = begin()
+    own = begin()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert bench.look(ran=0.0) is None
+    assert own.look(ran=0.0) is None
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
     try:
-        assert bench.found.look(1.0, 0.0, JOB) is None  # no thorough look is due
+        assert own.found.look(1.0, 0.0, JOB) is None  # no thorough look is due
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_files_beyond_half_of_what_is_free_wear_the_process_also_above_a_gap(
-    begin: Callable[[], Bench], monkeypatch: pytest.MonkeyPatch
+    begin: Callable[[], OwnSurroundings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(surroundings, "MOST_DESCRIPTORS", 20)
-    bench = begin()
+    own = begin()
     pool = [os.dup(0) for _ in range(10)]
-    assert bench.look() is None, "a pool is left alone"
+    assert own.look() is None, "a pool is left alone"
     more = [os.dup(0) for _ in range(40)]
 
-    worn = bench.look(ran=0.0001)
+    worn = own.look(ran=0.0001)
 
     os.close(pool[0])
-    also = bench.look()
+    also = own.look()
     for descriptor in [*pool[1:], *more]:
         os.close(descriptor)
     assert worn is not None
@@ -286,28 +290,28 @@ def test_files_beyond_half_of_what_is_free_wear_the_process_also_above_a_gap(
 
 
 def test_threads_of_a_pool_are_left_alone_and_no_end_of_them_is_not(
-    begin: Callable[[], Bench],
+    begin: Callable[[], OwnSurroundings],
 ) -> None:
-    bench = begin()
+    own = begin()
     gate = threading.Event()
     threads = [threading.Thread(target=gate.wait) for _ in range(surroundings.MOST_THREADS + 3)]
     for thread in threads[:50]:
         thread.start()
-    few = bench.look()
+    few = own.look()
     for thread in threads[50:]:
         thread.start()
-    many = bench.look()
+    many = own.look()
     gate.set()
     for thread in threads:
         thread.join()
 
     assert few is None
     assert many == f"{surroundings.MOST_THREADS + 3} threads that its jobs left running"
-    assert bench.look() is None
+    assert own.look() is None
 
 
 def test_a_folder_that_was_renamed_is_still_the_same(
-    begin: Callable[[], Bench],
+    begin: Callable[[], OwnSurroundings],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -315,15 +319,15 @@ def test_a_folder_that_was_renamed_is_still_the_same(
     caplog.set_level(logging.WARNING)
     (tmp_path / "a").mkdir()
     monkeypatch.chdir(tmp_path / "a")
-    bench = begin()
+    own = begin()
 
     (tmp_path / "a").rename(tmp_path / "b")
-    renamed = bench.look()
+    renamed = own.look()
     os.chdir("/")
-    left = bench.look()
+    left = own.look()
     here = Path.cwd()
     shutil.rmtree(tmp_path / "b")
-    removed = [bench.look(), bench.look()]
+    removed = [own.look(), own.look()]
 
     assert (renamed, left, *removed) == (None, None, None, None)
     assert here == tmp_path / "b"

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
-from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker, until
+from tests.support.waiting import until
+from tests.unit.worker.consumers import QUEUE, Bench, UnsteadyBroker
 from tests.unit.worker.reporter import Reporter
 from tidework.errors import BrokerError
 from tidework.model.backlog import Presence, StacksAnswer
@@ -96,9 +97,7 @@ async def test_presence_in_the_other_queue_is_kept() -> None:
     beat = Heartbeat(broker, "w.1", queues, dict, Reporter(), bench.numbers, bench.clock)
     running = asyncio.ensure_future(beat.loop.run())
     try:
-        async with asyncio.timeout(10):
-            while not await broker.workers(QUEUE):
-                await asyncio.sleep(0.002)
+        await until(lambda: broker.workers(QUEUE), "it is present in the other queue")
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -16,14 +16,12 @@ import kopf
 
 from tidework_operator.handlers.objects import Access, registry_of
 from tidework_operator.inventory import Inventory
+from tidework_operator.patience import USUAL, Patience
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE = timedelta(seconds=1)
 LONGEST_PAUSE = timedelta(seconds=60)
 END_WITHIN = timedelta(seconds=10)
-RETRY_AFTER_S = (1.0, 2.0)
-"""kopf resends a failed request so often; after that we start it anew."""
 
 _NOT_YET = timedelta(seconds=0.5)
 
@@ -48,6 +46,7 @@ class Watch:
         *,
         take_signals: Callable[[], None] = lambda: None,
         on_end: Callable[[], None] = lambda: None,
+        patience: Patience = USUAL,
     ) -> None:
         self.restarts = 0
         self._inventory = inventory
@@ -57,7 +56,8 @@ class Watch:
         self._on_end = on_end
         self._listings = 0
         self._enough = asyncio.Event()
-        self._pause = FIRST_PAUSE
+        self._patience = patience
+        self._pause = patience.watch_pause
         # It tells a page about every failed request; why it ended, we tell in one line.
         logging.getLogger("kopf").setLevel(logging.CRITICAL)
 
@@ -73,11 +73,11 @@ class Watch:
         began = asyncio.get_running_loop().time()
         why = await self._live()
         if self._enough.is_set():
-            self._pause = FIRST_PAUSE
+            self._pause = self._patience.watch_pause
             return timedelta(0)
         self.restarts += 1
         if asyncio.get_running_loop().time() - began > LONGEST_PAUSE.total_seconds():
-            self._pause = FIRST_PAUSE
+            self._pause = self._patience.watch_pause
         pause, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
         seconds = pause.total_seconds()
         logger.warning("the watch has ended and restarts in %g s: %s", seconds, why)
@@ -89,7 +89,7 @@ class Watch:
         """One life of kopf; why it ended."""
         tasks = await kopf.spawn_tasks(
             registry=registry_of(self._inventory, self._access),
-            settings=_settings(),
+            settings=_settings(self._patience),
             standalone=True,
             clusterwide=not self._namespaces,
             namespaces=self._namespaces,
@@ -104,7 +104,7 @@ class Watch:
         return _reason(tasks)
 
 
-def _settings() -> kopf.OperatorSettings:
+def _settings(patience: Patience) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
@@ -114,7 +114,7 @@ def _settings() -> kopf.OperatorSettings:
     settings.watching.inactivity_timeout = 70
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 10
-    settings.networking.error_backoffs = RETRY_AFTER_S
+    settings.networking.error_backoffs = patience.watch_resends
     # It would kill the whole process so long after it was told to end.
     settings.process.ultimate_exiting_timeout = None
     return settings

@@ -18,15 +18,13 @@ from typing import Any
 
 from tidework.clock import Clock
 from tidework_operator.cluster import Cluster, ClusterError, Kind, Object
+from tidework_operator.patience import USUAL, Patience
 
 logger = logging.getLogger(__name__)
 
 LEASE_DURATION = timedelta(seconds=15)
 RENEW_DEADLINE = timedelta(seconds=10)
 RETRY_EVERY = timedelta(seconds=2)
-
-_LOOK_WITHIN = RENEW_DEADLINE / 2
-"""A request that hangs must not cost the lead: there has to be time for another one."""
 
 _SERVER_FAULT = 500
 
@@ -79,6 +77,7 @@ class Election:
         identity: str,
         marker: Path | None = None,
         on_change: Callable[[], None] = lambda: None,
+        patience: Patience = USUAL,
     ) -> None:
         self.leading = False
         self.tenure = 0
@@ -91,6 +90,7 @@ class Election:
         self._identity = identity
         self._marker = marker
         self._on_change = on_change
+        self._look_within = patience.lease_look
         self._record: _Record | None = None
         self._seen_at = 0.0
         self._confirmed_at: float | None = None
@@ -100,10 +100,10 @@ class Election:
     async def tick(self) -> timedelta:
         """Look at the Lease once, take or renew it if we may; the wait until the next look."""
         try:
-            async with asyncio.timeout(_LOOK_WITHIN.total_seconds()):
+            async with asyncio.timeout(self._look_within.total_seconds()):
                 await self._look()
         except TimeoutError:
-            limit = _LOOK_WITHIN.total_seconds()
+            limit = self._look_within.total_seconds()
             self._bear(ClusterError("look at the Lease", 0, f"no answer within {limit:g} s"))
         except ClusterError as error:
             if error.is_conflict:

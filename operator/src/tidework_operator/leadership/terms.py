@@ -18,11 +18,11 @@ from tidework.logs import queue_fields
 from tidework.model.identity import QueueName
 from tidework.scheduler.each import for_each
 from tidework_operator.leadership.election import Election
+from tidework_operator.patience import USUAL, Patience
 
 logger = logging.getLogger(__name__)
 
 TERMS_EVERY = timedelta(seconds=1)
-RAISE_WITHIN = timedelta(seconds=3)
 
 _AT_ONCE = 64
 
@@ -45,6 +45,7 @@ class ClusterLeadership:
         *,
         on_change: Callable[[], None] = lambda: None,
         on_refuse: Callable[[], None] = lambda: None,
+        patience: Patience = USUAL,
     ) -> None:
         self.refusals = 0
         self._election = election
@@ -52,6 +53,7 @@ class ClusterLeadership:
         self._queues = queues
         self._on_change = on_change
         self._on_refuse = on_refuse
+        self._raise_within = patience.raise_term
         self._tenure = 0
         self._terms: dict[QueueName, int] = {}
         self._refused_at: dict[QueueName, int] = {}
@@ -116,7 +118,7 @@ class ClusterLeadership:
     async def _raise(self, queue: QueueName) -> None:
         tenure = self._election.tenure
         try:
-            async with asyncio.timeout(RAISE_WITHIN.total_seconds()):
+            async with asyncio.timeout(self._raise_within.total_seconds()):
                 await self._broker.open_queue(queue)
                 term = await self._broker.take_term(queue)
         except BrokerError as error:

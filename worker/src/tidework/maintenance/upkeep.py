@@ -32,7 +32,7 @@ _AT_ONCE = 8
 # A call that moved so many jobs probably left some behind: come back at once.
 _MUCH = 100
 _SOON = timedelta(milliseconds=20)
-_SWEEP_S = 4.0
+SWEEP_EVERY = timedelta(seconds=4)
 """Between two sweeps of a queue: whoever validates a document needs less, or is dead."""
 
 DEAD_ALARM = 0.9
@@ -72,10 +72,17 @@ class _Inbox:
 class Upkeep:
     """``tick`` is for a Loop. ``queues`` is asked in every tick which queues to keep."""
 
-    def __init__(self, broker: Leadership, queues: Callable[[], Collection[QueueName]]) -> None:
+    def __init__(
+        self,
+        broker: Leadership,
+        queues: Callable[[], Collection[QueueName]],
+        *,
+        sweep_every: timedelta = SWEEP_EVERY,
+    ) -> None:
         self.counters = UpkeepCounters()
         self._broker = broker
         self._queues = queues
+        self._sweep_s = sweep_every.total_seconds()
         self._troubled: set[QueueName] = set()
         self._alarmed: set[QueueName] = set()
         self._dropped: dict[QueueName, int] = {}
@@ -138,7 +145,7 @@ class Upkeep:
             taken = (await inbox.intake.take_some()).jobs
             now = asyncio.get_running_loop().time()
             if now >= inbox.sweep_at:
-                inbox.sweep_at = now + _SWEEP_S
+                inbox.sweep_at = now + self._sweep_s
                 taken += (await inbox.intake.sweep()).jobs
         except BrokerError as error:
             if not inbox.troubled:
