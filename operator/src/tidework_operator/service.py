@@ -130,7 +130,7 @@ class OperatorService:
                     for loop in (*self._writers, *self._readers, *self._leaders, self.health.loop)
                 }
                 await self._stopping.wait()
-                logger.info("the operator stops")
+                logger.info("the operator stops", extra={"event": "operator_ending"})
                 self.health.stopping = True
                 await _end(self._writers, tasks)
                 self._watch.restart()
@@ -276,7 +276,11 @@ class OperatorService:
                 await self.election.release()
         except (ClusterError, TimeoutError) as error:
             why = str(error) or "no answer in time"
-            logger.warning("the Lease could not be given back and expires by itself: %s", why)
+            logger.warning(
+                "the Lease could not be given back and expires by itself: %s",
+                why,
+                extra={"event": "lease_not_released"},
+            )
         await self.connections.close()
 
 
@@ -306,7 +310,11 @@ async def _end(loops: Sequence[Loop], tasks: dict[Loop, asyncio.Task[None]]) -> 
         [tasks[loop] for loop in loops], timeout=_TICK_WITHIN.total_seconds()
     )
     for task in late:
-        logger.warning("%s does not come to an end and is cancelled", task.get_name())
+        logger.warning(
+            "%s does not come to an end and is cancelled",
+            task.get_name(),
+            extra={"event": "part_cancelled"},
+        )
         task.cancel()
     if late:
         await asyncio.wait(late)

@@ -52,10 +52,9 @@ def test_a_worker_of_another_queue_than_its_tasks_says_so(start_worker: StartWor
 
     worker.wait_started()
 
-    until(lambda: "is declared for a queue that this worker serves (jbos)" in worker.text(), "told")
-    (line,) = [line for line in worker.lines() if "is declared for a queue" in line["event"]]
+    line = worker.wait_event("queue_without_tasks")
     assert line["level"] == "warning"
-    assert "they are declared for jobs; did you mean 'jobs'?" in line["event"]
+    assert "they are declared for jobs; did you mean 'jobs'?" in line["message"]
 
 
 def test_a_taken_probe_port(start_worker: StartWorker) -> None:
@@ -165,7 +164,7 @@ def test_one_id_is_found_in_every_line_about_a_job(start_worker: StartWorker, jo
         return [(line["event"], line["attempt"]) for line in lines]
 
     until(lambda: len(told()) == 2, "both attempts are told of")
-    assert told() == [("job failed, it will run again", 1), ("job buried", 2)]
+    assert told() == [("job_retried", 1), ("job_buried", 2)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every template starts afresh")

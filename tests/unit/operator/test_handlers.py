@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.api_server import ApiServer, refusal
 from tests.support.fake_cluster import FakeCluster
+from tests.support.logs import lines
 from tidework.loop import Loop
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.handlers import Watch
@@ -126,8 +127,7 @@ async def test_it_is_started_again_and_tells_what_came_meanwhile(
         bench.cluster.put(QUEUE, taskqueue("reports"))
         await until(lambda: bench.names() == ["emails", "reports"])
 
-    said = [record.getMessage() for record in caplog.records if record.name != "kopf"]
-    assert any("begins anew" in text and "etcd is gone" in text for text in said)
+    assert any("etcd is gone" in line["message"] for line in lines(caplog, "watch_ended"))
 
 
 async def test_its_end_leaves_no_task_behind(bench: Bench) -> None:

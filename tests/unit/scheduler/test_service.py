@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from tests.support.logs import lines
 from tests.unit.scheduler.rig import QUEUE, FlakyBroker, make_spec
 from tidework.broker.broker import Broker
 from tidework.errors import (
@@ -150,11 +151,11 @@ async def test_a_program_that_starts_before_redis_waits_for_it(
         broker = cast("Broker", flaky)
         running = group.create_task(run_scheduler(broker, [secondly()], keeper=Upkeep))
         async with asyncio.timeout(20):
-            while "next attempt" not in caplog.text:
+            while not lines(caplog, "queue_not_opened"):
                 await asyncio.sleep(0.01)
         flaky.away = False
         await until(lambda: _fired(memory))
-        assert f"Redis answers: queue {QUEUE} is open" in caplog.text
+        assert lines(caplog, "queue_opened")
         os.kill(os.getpid(), signal.SIGTERM)
         async with asyncio.timeout(20):
             await running
@@ -172,7 +173,7 @@ async def test_a_program_that_waits_for_redis_ends_at_sigterm(
     memory.open_queue = fail  # type: ignore[method-assign,assignment]
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         running = group.create_task(run_scheduler(memory, [secondly()], keeper=Upkeep))
-        while "next attempt" not in caplog.text:
+        while not lines(caplog, "queue_not_opened"):
             await asyncio.sleep(0.01)
         os.kill(os.getpid(), signal.SIGTERM)
         await running

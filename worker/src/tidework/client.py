@@ -285,9 +285,10 @@ def _tell_enqueued(queue: str, jobs: Sequence[Job], found: Sequence[Enqueued]) -
     if not logger.isEnabledFor(logging.DEBUG):
         return
     for job, answer in zip(jobs, found, strict=True):
-        extra = {"job_id": answer.id, "task": job.task, "queue": queue}
-        event = "job enqueued" if answer.inserted else "job not enqueued, this one stands for it"
-        logger.debug(event, extra=extra)
+        event = "job_enqueued" if answer.inserted else "job_not_enqueued"
+        text = "job enqueued" if answer.inserted else "job not enqueued, this one stands for it"
+        extra = {"event": event, "job_id": answer.id, "task": job.task, "queue": queue}
+        logger.debug(text, extra=extra)
 
 
 _Sleep = Callable[[float], Coroutine[Any, Any, None]]

@@ -107,7 +107,7 @@ class Once:
         except BrokerError as error:
             if not self._failures:
                 text = "the end of once(%r) is told again until Redis takes it: %s"
-                logger.warning(text, self._key, error)
+                logger.warning(text, self._key, error, extra={"event": "once_not_noted"})
             self._failures += 1
             return False
         self._held = None
@@ -123,7 +123,12 @@ class Once:
         try:
             await broker.once_end(queue, lease, self._key, ttl=None)
         except BrokerError as error:  # the block's own error is what counts
-            logger.warning("the mark of once(%r) stays while its job runs: %s", self._key, error)
+            logger.warning(
+                "the mark of once(%r) stays while its job runs: %s",
+                self._key,
+                error,
+                extra={"event": "once_not_forgotten"},
+            )
 
     def _pause(self) -> float:
         return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures - 1, 10))

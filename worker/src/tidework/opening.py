@@ -63,10 +63,14 @@ async def _open(broker: Store, queue: QueueName) -> None:
                 queue,
                 error,
                 delay,
-                extra=queue_fields(queue),
+                extra={"event": "queue_not_opened", **queue_fields(queue)},
             )
             await asyncio.sleep(delay)
         else:
             break
     if backoff.failures:
-        logger.info("Redis answers: queue %s is open", queue, extra=queue_fields(queue))
+        logger.info(
+            "Redis answers: queue %s is open",
+            queue,
+            extra={"event": "queue_opened", **queue_fields(queue)},
+        )

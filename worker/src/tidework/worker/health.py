@@ -64,7 +64,9 @@ class WorkerHealth:
         """Say where, once: it cannot say so itself, and will be killed for it."""
         if not self._stuck_told:
             self._stuck_told = True
-            logger.error(reason, extra={"stacks": stacks.text_now(MOST_OF_STACKS)})
+            logger.error(
+                reason, extra={"event": "worker_stuck", "stacks": stacks.text_now(MOST_OF_STACKS)}
+            )
 
     def readyz(self) -> str:
         """Of Health."""

@@ -28,10 +28,16 @@ class StopRequest:
     def ask(self, why: str) -> None:
         """Ask to drain; the second time, to hand back at once."""
         if not self.asked.is_set():
-            logger.info("%s: no more jobs are claimed, running ones may finish", why)
+            logger.info(
+                "%s: no more jobs are claimed, running ones may finish",
+                why,
+                extra={"event": "worker_draining"},
+            )
             self.asked.set()
         elif not self.hurried.is_set():
-            logger.warning("%s again: running jobs are handed back", why)
+            logger.warning(
+                "%s again: running jobs are handed back", why, extra={"event": "worker_hurried"}
+            )
             self.hurried.set()
 
 

@@ -103,7 +103,7 @@ class StackReports:
             self.latest = await self._report()
             stacks.empty(self._own)
             for found in self.latest["processes"]:
-                logger.warning("stacks", extra=_fields(found))
+                logger.warning("stacks", extra={"event": "stacks_reported", **_fields(found)})
             self.on_ready()
         return _LONG
 

@@ -198,7 +198,12 @@ class Supervisor:
 
     async def _serve(self) -> None:
         names = [str(queue) for queue in self._queues]
-        extra = {"queues": names, "slots": self._settings.slots, "incarnation": self.incarnation}
+        extra = {
+            "event": "worker_started",
+            "queues": names,
+            "slots": self._settings.slots,
+            "incarnation": self.incarnation,
+        }
         if self._settings.async_slots:
             extra["async_slots"] = self._settings.async_slots
         logger.info("worker started", extra=extra)
@@ -224,7 +229,9 @@ class Supervisor:
             await self._drain()
             await services.end(others)
             watch.cancel()
-        logger.info("worker ended", extra={"incarnation": self.incarnation})
+        logger.info(
+            "worker ended", extra={"event": "worker_ended", "incarnation": self.incarnation}
+        )
 
     def _memory_loops(self) -> list[Loop]:
         settings, clock = self._settings, self._clock
@@ -264,7 +271,10 @@ class Supervisor:
         pairs = zip(self._inboxes, self._consumers, strict=True)
         settled = [_end_claims(inbox, consumer) for inbox, consumer in pairs]
         if not await _wait_for(settled, SETTLE_PATIENCE):
-            logger.error("Redis does not answer: what was not settled returns with its lease")
+            logger.error(
+                "Redis does not answer: what was not settled returns with its lease",
+                extra={"event": "settlements_left"},
+            )
             return
         with suppress(BrokerError):
             await self._heartbeat.leave()
@@ -288,7 +298,9 @@ class Supervisor:
     async def _end(self) -> None:
         self.pool.close()
         if not await _wait_for([self.pool.wait_empty()], SETTLE_PATIENCE):
-            logger.error("a child does not end; it is left to the system")
+            logger.error(
+                "a child does not end; it is left to the system", extra={"event": "child_left"}
+            )
         await self._keeper.close()
         self._stacks.close()
         with suppress(BrokerError):
@@ -299,9 +311,15 @@ class Supervisor:
 
     def _reload(self) -> None:
         if self.stop.asked.is_set():
-            logger.info("SIGHUP: the worker drains, nothing is loaded anew")
+            logger.info(
+                "SIGHUP: the worker drains, nothing is loaded anew",
+                extra={"event": "reload_ignored"},
+            )
             return
-        logger.info("SIGHUP: the application is loaded anew, for jobs that start after that")
+        logger.info(
+            "SIGHUP: the application is loaded anew, for jobs that start after that",
+            extra={"event": "reload_asked"},
+        )
         self._keeper.reload()
 
     def _readmit(self) -> None:

@@ -40,7 +40,7 @@ class Allowance:
         if not self._is_told:
             self._is_told = True
             text = "the command writes more than %d bytes: the rest of its output is not logged"
-            logger.warning(text, self._limit)
+            logger.warning(text, self._limit, extra={"event": "command_output_cut"})
         return False
 
 
@@ -57,7 +57,7 @@ class OutputStream:
         self.last_line: bytes | None = None
         self.last_size = 0
         self._level = level
-        self._extra = {"stream": name}
+        self._extra = {"event": "command_output", "stream": name}
         self._allowance = allowance
         self._keep = keep
         self._line = bytearray()

@@ -182,7 +182,9 @@ class Execution:
             # The supervisor knew it a moment ago: template and child differ, as in a rolling
             # change of the code on disk. Somebody else may know it.
             unknown = UnknownTaskError(job.task, tuple(self._tasks))
-            logger.warning("%s", unknown, extra=self._fields_of(job, frame))
+            logger.warning(
+                "%s", unknown, extra={"event": "job_unknown", **self._fields_of(job, frame)}
+            )
             return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
             arguments = task.signature.to_arguments(job.params, job.unions)
@@ -261,7 +263,8 @@ class Execution:
         if not is_without and not logger.isEnabledFor(logging.INFO):
             return
         seconds = round(self._clock.monotonic() - call.began, 3)
-        extra = self._fields_of(call.job, call.frame) | {"run_seconds": seconds}
+        event = "result_refused" if is_without else "job_succeeded"
+        extra = self._fields_of(call.job, call.frame) | {"event": event, "run_seconds": seconds}
         if is_without:
             refusal = kept_result(outcome.detail).refusal
             logger.warning("job succeeded without its result: %s", refusal, extra=extra)

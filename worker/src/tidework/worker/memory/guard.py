@@ -90,7 +90,7 @@ class MemoryGuard:
         worker = f"{used >> 20} of {self._gauge.limit >> 20} MiB"
         largest.why = f"it held {sizes[largest.key] >> 20} MiB when {worker} were in use"
         largest.kill(Verdict.MEMORY if to_blame else Verdict.ROOM, None, now)
-        extra = {"slot": largest.slot, "child": largest.pid}
+        extra = {"event": "memory_short", "slot": largest.slot, "child": largest.pid}
         logger.warning("memory is short, the largest child is ended: %s", largest.why, extra=extra)
 
     def _tell_in_vain(self, used: int, held: int) -> None:
@@ -101,6 +101,7 @@ class MemoryGuard:
                 "hold %d MiB: see what else does (files in memory as in /dev/shm, other programs, "
                 "the application itself), or raise the limit",
                 *(used >> 20, self._gauge.limit >> 20, held >> 20),
+                extra={"event": "memory_short"},
             )
 
 
