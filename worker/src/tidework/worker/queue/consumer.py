@@ -359,7 +359,7 @@ class Consumer:
         if reply.intake and not self.documents_seen:
             self.documents_seen = True
             self.on_documents()
-        self._note_cordon(cordoned=reply.draining)
+        self._note_cordon(cordoned=reply.cordoned)
         self._note_pause(paused=reply.paused)
         if reply.stacks_asked:
             self.on_asked()
