@@ -66,7 +66,7 @@ class Connections:
         return broker
 
     async def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         for broker in self._brokers.values():
             await broker.close()
         self._brokers.clear()

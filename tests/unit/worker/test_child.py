@@ -216,11 +216,11 @@ def test_an_order_is_read_while_its_job_runs(bench: Bench) -> None:
     assert started(bench.report()) == 1
     assert bench.attempts.wait(10)
     bench.send(2, ahead=True)
-    bench.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+    bench.pipe.sendall(frames.order_frame(frames.Release(1)))
 
     bench.child.on_told(0, None)
 
-    assert bench.told == [frames.HandBack(1)]
+    assert bench.told == [frames.Release(1)]
     bench.gate.release(2)
     assert [ended(bench.report()), started(bench.report()), ended(bench.report())] == [1, 2, 2]
 

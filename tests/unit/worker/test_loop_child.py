@@ -197,9 +197,9 @@ def test_a_cancel_waits_for_the_item_of_a_job_and_a_stop_does_not(bench: Bench) 
     job = bench.attempts.jobs[1]
     job.loops = 1
 
-    bench.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+    bench.pipe.sendall(frames.order_frame(frames.Release(1)))
     assert bench.report() == frames.Alive()
-    assert (job.hand_back_requested, job.stopped) == (True, False)
+    assert (job.release_requested, job.stopped) == (True, False)
     bench.pipe.sendall(frames.order_frame(frames.Cancel(1)))
     assert bench.report() == frames.Alive()
     assert (job.cancel_requested, job.interrupted) == (True, False)

@@ -273,11 +273,11 @@ class Client:
         return drive(self._blocking_broker().resume(self.queue(queue)))
 
     async def close(self) -> None:
-        """Give back this event loop's connections. A loop that is shut down does so itself."""
+        """Close this event loop's connections. A loop that is shut down does so itself."""
         await self._brokers.close_of_loop()
 
     def close_sync(self) -> None:
-        """Give back the blocking connections."""
+        """Close the blocking connections."""
         self._brokers.close_blocking()
 
 

@@ -1,4 +1,4 @@
-"""What an enqueue gives back: a job to wait for, look at or cancel."""
+"""What an enqueue returns: a job to wait for, look at or cancel."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _JOBS = {
     "result_refused": "an attempt succeeded, but its result was not kept",
     "job_retried": "an attempt failed, and the job will run again",
     "job_buried": "the job is a dead letter",
-    "job_released": "a worker gave the job back uncounted",
+    "job_released": "the job runs again, and the attempt does not count",
     "job_lost": "the child died while the job ran in it",
     "job_cancelled": "the job was cancelled",
     "job_unknown": "no worker knows the task of the job yet",

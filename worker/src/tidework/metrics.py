@@ -23,7 +23,7 @@ JOB_EVENTS = {
     "failed": "Attempts that failed, timeouts included",
     "retried": "Failed attempts that will be followed by another",
     "dead": "Jobs buried",
-    "released": "Jobs given back uncounted",
+    "released": "Jobs released uncounted",
     "lost": "Started jobs whose child died",
     "cancelled": "Running jobs stopped on request",
     "lease_lost": "Attempts whose result was refused: the lease was no longer ours",

@@ -138,7 +138,7 @@ class Election:
         }
         await self._cluster.replace(Kind.LEASE, {**record.body, "spec": spec})
         self._mark(leads=False)
-        logger.info("gave the Lease %s back", self._name, extra={"event": "lease_released"})
+        logger.info("released the Lease %s", self._name, extra={"event": "lease_released"})
 
     async def _look(self) -> None:
         body = await self._cluster.get(Kind.LEASE, self._namespace, self._name)

@@ -108,7 +108,7 @@ def worker(ctx: click.Context, /, queue: tuple[str, ...], **given: Any) -> None:
     """Run jobs of one or more queues; or look at running workers, by one of the commands.
 
     --app names the module with the tasks, or a commands file (.yaml, .yml, .json).
-    SIGTERM ends it after the jobs that run; a second one hands them back at once.
+    SIGTERM ends it after the jobs that run; a second one releases them at once.
     """
     if ctx.invoked_subcommand is not None:
         _refuse_options_of_a_run(ctx, ctx.invoked_subcommand)

@@ -3,10 +3,10 @@
 Order of the end, after SIGTERM or SIGINT:
  1. readyz turns false; no more claims, no more waiting at the inbox; presence says draining;
     no other version of the application is loaded any more
- 2. jobs that have not started are given back
+ 2. jobs that have not started are released
  3. running jobs finish: until the grace is over or a second signal comes; leases are renewed.
-    Those at a checkpoint end after their item and are given back
- 4. what still runs then is killed and given back, its attempt uncounted
+    Those at a checkpoint end after their item and are released
+ 4. what still runs then is killed and released, its attempt uncounted
  5. the last exchanges settle; if Redis is away, for some seconds only: the leases do the rest
  6. presence leaves; children, then the template, then connections and probes end
 """
@@ -223,7 +223,7 @@ class Supervisor:
             self._keeper.keep_version()
             self._beat_now()
             # At once: a child that ends its job meanwhile must not find the next one in its pipe.
-            self._give_back_unstarted()
+            self._release_unstarted()
             self.pool.stopping.leave(self.pool.links())
             await services.end(taking)
             await self._drain()
@@ -256,7 +256,7 @@ class Supervisor:
         raise error
 
     async def _drain(self) -> None:
-        self._give_back_unstarted()
+        self._release_unstarted()
         for consumer in self._consumers:
             # A marker may have been taken from the inbox in the last moment: say so, that the
             # exchange puts it back for others.
@@ -279,7 +279,7 @@ class Supervisor:
         with suppress(BrokerError):
             await self._heartbeat.leave()
 
-    def _give_back_unstarted(self) -> None:
+    def _release_unstarted(self) -> None:
         for consumer in self._consumers:
             consumer.drain()
         self.pool.take_back_unstarted()

@@ -1,7 +1,7 @@
 """Memory guard: ends the largest child before the kernel ends the whole container.
 
 Whether a job is to blame is told by growth: the child that is ended has lost its jobs if no other
-grew more of late. One that was only large gives them back, uncounted.
+grew more of late. One that was only large has them released, uncounted.
 Nobody is ended where that does not help: what all children hold is less than what is too much.
 Solitary children are not started into what is short.
 A look costs a read of one small file. The less is free, the more often, so that a job which takes

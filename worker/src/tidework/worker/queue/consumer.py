@@ -136,14 +136,14 @@ class Consumer:
         self._note_signs(reply, overtaken=True)
         tokens = dict(asked)
         for job in unended(self.held, reply.lost, tokens):
-            self._let_go(job)
+            self._drop(job)
         for job in unended(self.held, reply.cancel, tokens):
             if self._withdraw(job, Verdict.CANCELLED):
                 self.settle(job, Outcome.cancelled("it had not begun"), None)
         self.loop.nudge()
 
     def drain(self) -> None:
-        """Claim no more and give back what has not started."""
+        """Claim no more and release what has not started."""
         self.draining = True
         self.starved.clear()
         self.take_back(self._waiting.clear())
@@ -314,7 +314,7 @@ class Consumer:
         self._journal.tell_claimed(claimed, self.held)
         self._pool.run()
 
-    def _hold(self, claimed: ClaimedJob, given_back: Outcome | None) -> None:
+    def _hold(self, claimed: ClaimedJob, release: Outcome | None) -> None:
         now, found = self._clock.monotonic(), self._facts.admit(claimed)
         if isinstance(found, Outcome):
             self._journal.note_unfit(claimed, found)
@@ -323,7 +323,7 @@ class Consumer:
             return
         before = self.held.get(claimed.id)
         if before is not None and before.outcome is None:
-            self._let_go(before)  # claimed anew: the lease that we had is lost
+            self._drop(before)  # claimed again: the lease that we had is lost
         mode = self._modes.mode_of(found.spec.name, claimed.losses)
         self._modes.note(mode)
         job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now, mode)
@@ -331,8 +331,8 @@ class Consumer:
         self._journal.note_claimed(job.task)
         if self.draining:
             self.take_back([job])
-        elif given_back is not None:
-            self.settle(job, given_back, None)
+        elif release is not None:
+            self.settle(job, release, None)
             self._outbox.hurry()
         else:
             self._waiting.add(job)
@@ -388,7 +388,7 @@ class Consumer:
             self._work = False
         self.paused = paused
 
-    def _let_go(self, job: HeldJob) -> None:
+    def _drop(self, job: HeldJob) -> None:
         """Its lease is lost: the job is not ours to run."""
         self._journal.note_lease_lost(job.id, job.task, job)
         if self._withdraw(job, Verdict.LEASE_LOST):

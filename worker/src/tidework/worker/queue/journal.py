@@ -21,7 +21,7 @@ from tidework.model.values.kept_result import is_refused
 from tidework.worker.held import HeldJob
 
 MOST_TOLD = 100
-"""Unknown tasks that are warned of, each once; further jobs are told as any that is given back."""
+"""Unknown tasks that are warned of, each once; further jobs are told as any that is released."""
 
 logger = logging.getLogger(__name__)
 
