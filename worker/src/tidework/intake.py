@@ -49,7 +49,7 @@ class Taken(NamedTuple):
 
 
 class Intake:
-    """Of one queue. note_rejected: called for each document that is refused"""
+    """Takes in the documents of one queue. note_rejected: called for each that is refused"""
 
     def __init__(
         self,

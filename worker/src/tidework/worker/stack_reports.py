@@ -32,7 +32,7 @@ ANSWER_WITHIN = 1.0
 """Seconds in which a process has to write its stacks; as long again, where it did not."""
 MOST_CHILDREN = 64
 MOST_BYTES = 196_608
-"""Of all processes together."""
+"""Bytes of a report: all processes together."""
 MOST_OF_ONE = 16_384
 _LOOK_EVERY = 0.02
 _LONG = timedelta(hours=1)

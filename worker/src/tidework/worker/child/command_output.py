@@ -14,7 +14,7 @@ from collections.abc import Sequence
 LINE_LIMIT = 8192
 """Bytes of a line that are logged; container runtimes split lines above 16 KiB."""
 KEPT_LINES = 50
-"""Of each stream, for the error of a failed attempt."""
+"""Lines kept of each stream, for the error of a failed attempt."""
 
 logger = logging.getLogger("tidework.command")
 

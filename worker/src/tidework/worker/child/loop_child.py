@@ -150,7 +150,6 @@ class LoopChild:
         return True
 
     def later(self, seconds: float, function: Callable[[], None]) -> None:
-        """Of Execution."""
         if threading.get_ident() == self._thread:
             self._loop.call_later(seconds, function)
         else:

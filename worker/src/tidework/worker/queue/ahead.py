@@ -20,7 +20,7 @@ from tidework.worker.queue.journal import Journal
 
 
 class Ahead:
-    """Of one consumer. ``lease``: of its jobs."""
+    """The exchange of one consumer that is sent behind a wait. ``lease``: of its jobs."""
 
     def __init__(
         self, consumer: Consumer, broker: Claims, journal: Journal, clock: Clock, lease: timedelta

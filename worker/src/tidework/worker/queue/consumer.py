@@ -93,29 +93,24 @@ class Consumer:
 
     @property
     def hungry(self) -> bool:
-        """Of JobSource."""
         if self.draining or self.cordoned or self.paused or self._under_way is not None:
             return False
         return not self.starved.is_set()
 
     @property
     def wants(self) -> bool:
-        """Of JobSource."""
         # Work may be known since a time when there was no room, a cordon's end among it.
         return self.hungry or (self._work and not self.draining and self._under_way is None)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of JobSource."""
         return self._modes.shares
 
     @property
     def unsettled(self) -> bool:
-        """Of JobSource."""
         return bool(self._outbox)
 
     def on_capacity(self) -> None:
-        """Of JobSource."""
         if self._outbox:
             self._outbox.hurry()
             self.loop.nudge()
@@ -150,7 +145,6 @@ class Consumer:
         self.loop.nudge()
 
     def settle(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
-        """Of JobSource."""
         job.outcome = outcome
         settlement = Settlement(job.id, job.claimed.token, outcome)
         if self._outbox.add(settlement, self._clock.monotonic()):
@@ -162,13 +156,11 @@ class Consumer:
         self._moved.set()
 
     def forget(self, job: HeldJob) -> None:
-        """Of JobSource."""
         if self.held.get(job.id) is job:
             del self.held[job.id]
         self._moved.set()
 
     def take_back(self, jobs: Sequence[HeldJob]) -> None:
-        """Of JobSource."""
         if self.draining:
             for job in jobs:
                 self.settle(job, LEFT, None)

@@ -45,7 +45,6 @@ class ProgressNotes:
         self._next_at = 0.0
 
     def note(self, job: HeldJob) -> None:
-        """Of Notes."""
         if not self._unwritten:
             self.loop.nudge()
         self._unwritten[job.id, job.claimed.token] = job
