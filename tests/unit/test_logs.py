@@ -67,10 +67,10 @@ async def test_a_job_that_had_not_begun_has_no_duration(
 
 
 async def test_a_claim_is_told_at_debug(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "tidework.worker.queue.journal")
+    caplog.set_level(logging.DEBUG, "tidework.worker.queue.job_log")
     await bench.enqueue("a")
     await bench.wait_sent(1)
-    caplog.set_level(logging.INFO, "tidework.worker.queue.journal")
+    caplog.set_level(logging.INFO, "tidework.worker.queue.job_log")
     bench.end(1)
     await bench.enqueue("b")
     await bench.wait_sent(1)

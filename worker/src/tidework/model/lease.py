@@ -80,7 +80,7 @@ class ExchangeRequest:
     want:     how many jobs to claim at most
     woken:    a wake-up marker was taken from the inbox and is to be removed from intake
     served:   task -> (number of attempts that ran, their seconds in all) since the last exchange
-    most_held: None, or of one that is sent ahead (``Broker.wait_then_exchange``): it claims only as
+    most_held: None, or of one sent behind a wait (``Broker.wait_then_exchange``): it claims only as
               far as the incarnation holds no more leases of the queue than that. Such a one has the
               next number like any other, and is resent like any other; of the two kinds each is
               only compared with its own.

@@ -44,7 +44,7 @@ from tidework.worker.presence import WorkerPresence
 from tidework.worker.queue.consumer import Consumer
 from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.inbox import Inbox
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 from tidework.worker.queue.modes import Modes
 from tidework.worker.queue.readmission import readmit
 from tidework.worker.queue.renewal import Renewal
@@ -111,8 +111,8 @@ class Supervisor:
     def _compose_queues(self) -> None:
         settings, clock = self._settings, self._clock
         cap = settings.poison_cap
-        journals = [
-            Journal(queue.name, self.numbers, clock, cap, settings.lease) for queue in self._queues
+        job_logs = [
+            JobLog(queue.name, self.numbers, clock, cap, settings.lease) for queue in self._queues
         ]
         facts = self._facts = WorkerFacts(
             self.incarnation,
@@ -125,16 +125,16 @@ class Supervisor:
             settings.poison_cap,
         )
         self._consumers = [
-            Consumer(queue, index, self._broker, self.pool, facts, journals[index], clock)
+            Consumer(queue, index, self._broker, self.pool, facts, job_logs[index], clock)
             for index, queue in enumerate(self._queues)
         ]
         for consumer in self._consumers:
             self.pool.add_source(consumer)
             consumer.on_asked = self._beat_now
-        pairs = list(zip(self._consumers, journals, strict=True))
+        pairs = list(zip(self._consumers, job_logs, strict=True))
         self._inboxes = [
-            Inbox(consumer, self._broker, journal, clock, settings.lease)
-            for consumer, journal in pairs
+            Inbox(consumer, self._broker, job_log, clock, settings.lease)
+            for consumer, job_log in pairs
         ]
         self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
         self._announcing = Announcing(self._broker, facts.specs, settings.app_version, clock)
@@ -144,7 +144,7 @@ class Supervisor:
         self._heartbeat = Heartbeat(
             self._broker,
             self.incarnation,
-            list(zip(self._queues, journals, strict=True)),
+            list(zip(self._queues, job_logs, strict=True)),
             presence.document,
             self._stacks,
             self.numbers,

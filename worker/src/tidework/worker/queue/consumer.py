@@ -26,10 +26,10 @@ from tidework.worker.places.claims import NO_ROOM
 from tidework.worker.places.slots import SlotPool
 from tidework.worker.places.verdicts import LEFT
 from tidework.worker.queue.facts import WorkerFacts
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 from tidework.worker.queue.last_chance import keep_apart
 from tidework.worker.queue.outbox import Outbox, UnderWay
-from tidework.worker.queue.progress_notes import ProgressNotes
+from tidework.worker.queue.progress_writer import ProgressWriter
 from tidework.worker.queue.waiting import Waiting
 
 MOST = 500
@@ -59,7 +59,7 @@ class Consumer:
         broker: Claims,
         pool: SlotPool,
         facts: WorkerFacts,
-        journal: Journal,
+        job_log: JobLog,
         clock: Clock,
     ) -> None:
         self.queue = queue
@@ -72,7 +72,7 @@ class Consumer:
         self.on_documents: Callable[[], None] = lambda: None
         self.draining = False
         self.on_asked: Callable[[], None] = lambda: None
-        self.notes = ProgressNotes(queue, broker, journal, clock)
+        self.notes = ProgressWriter(queue, broker, job_log, clock)
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
@@ -80,7 +80,7 @@ class Consumer:
         self._modes = facts.new_modes()
         self._waiting = Waiting(self._modes)
         self.lines = self._waiting.lines
-        self._journal = journal
+        self._job_log = job_log
         self._clock = clock
         self._backoff = Backoff()
         self._sequence = 0
@@ -152,7 +152,7 @@ class Consumer:
             self.loop.nudge()
         if seconds is not None:
             self._outbox.note_served(job.task, seconds)
-        self._journal.note_ended(job, outcome, seconds)
+        self._job_log.note_ended(job, outcome, seconds)
         self._moved.set()
 
     def forget(self, job: HeldJob) -> None:
@@ -201,20 +201,20 @@ class Consumer:
             reply = await self._broker.exchange(self.queue, sent.request)
         except StaleRequestError as error:
             # Ours is the only hand that counts the sequence: an answer of another life.
-            self._journal.note_redis_error(error, "exchange")
+            self._job_log.note_redis_error(error, "exchange")
             self._outbox.put_back(sent.request.settlements)
             self._close_exchange(sent)
             return timedelta(0)
         except BrokerError as error:
             delay = self._backoff.next()
-            self._journal.note_redis_error(error, "exchange, to be sent again")
+            self._job_log.note_redis_error(error, "exchange, to be sent again")
             # Other queues may have their servers; what this one claims may find the room taken.
             self._give_room_back(sent)
             self._pool.claims.offer()
             sent.resend_at = self._clock.monotonic() + delay.total_seconds()
             return delay
         self._backoff.reset()
-        self._journal.note_redis_answer()
+        self._job_log.note_redis_answer()
         if self._clock.monotonic() - began >= self._facts.lease.total_seconds():
             # We stood still meanwhile. What was claimed may be somebody else's: the same request
             # again brings back what is ours.
@@ -257,8 +257,8 @@ class Consumer:
         self._pool.claims.close(sent.grant)
         sent.grant = NO_ROOM
 
-    def compose_ahead(self) -> ExchangeRequest | None:
-        """The next exchange that is sent ahead of work, see ahead.py. None: not now."""
+    def compose_behind_wait(self) -> ExchangeRequest | None:
+        """The next exchange that is sent behind a wait, see behind_wait.py. None: not now."""
         room = self._pool.claims.room_of(self)
         if self.draining or self.cordoned or self.paused or not room:
             return None
@@ -267,7 +267,7 @@ class Consumer:
             self._facts.incarnation, self._sequence, min(MOST, room), woken=True, most_held=room
         )
 
-    def take_in_ahead(self, reply: ExchangeReply) -> None:
+    def take_in_behind_wait(self, reply: ExchangeReply) -> None:
         """It was answered. Replies to later exchanges may have come before."""
         self._note_signs(reply, overtaken=True)
         if self._due_at is not None:
@@ -289,7 +289,7 @@ class Consumer:
                 del self.held[settled.id]
             if settled.id in refused:
                 task = UNKNOWN_TASK if job is None else job.task
-                self._journal.note_lease_lost(settled.id, task)
+                self._job_log.note_lease_lost(settled.id, task)
         self._work = reply.backlog > 0
         if len(reply.claimed) < request.want:
             self.starved.set()
@@ -303,13 +303,13 @@ class Consumer:
         apart = keep_apart(claimed, self._pool.sources, self._facts.poison_cap)
         for found in claimed:
             self._hold(found, apart.get(found.id))
-        self._journal.tell_claimed(claimed, self.held)
+        self._job_log.tell_claimed(claimed, self.held)
         self._pool.run()
 
     def _hold(self, claimed: ClaimedJob, release: Outcome | None) -> None:
         now, found = self._clock.monotonic(), self._facts.admit(claimed)
         if isinstance(found, Outcome):
-            self._journal.note_unfit(claimed, found)
+            self._job_log.note_unfit(claimed, found)
             self._outbox.add(Settlement(claimed.id, claimed.token, found), now)
             self._outbox.hurry()
             return
@@ -320,7 +320,7 @@ class Consumer:
         self._modes.note(mode)
         job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now, mode)
         self.held[job.id] = job
-        self._journal.note_claimed(job.task)
+        self._job_log.note_claimed(job.task)
         if self.draining:
             self.take_back([job])
         elif release is not None:
@@ -373,7 +373,7 @@ class Consumer:
 
     def _note_pause(self, *, paused: bool) -> None:
         if paused != self.paused:
-            self._journal.note_pause(paused=paused)
+            self._job_log.note_pause(paused=paused)
         if self.paused and not paused:
             self._work = True
         elif paused:
@@ -382,7 +382,7 @@ class Consumer:
 
     def _drop(self, job: HeldJob) -> None:
         """Its lease is lost: the job is not ours to run."""
-        self._journal.note_lease_lost(job.id, job.task, job)
+        self._job_log.note_lease_lost(job.id, job.task, job)
         if self._withdraw(job, Verdict.LEASE_LOST):
             self.forget(job)
 

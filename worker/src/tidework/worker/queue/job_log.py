@@ -1,4 +1,4 @@
-"""What is told of jobs: one count, and one log line for each end that is not a success.
+"""What becomes of jobs: a count of each end, and a log line for each that is not a success.
 
 A success is logged by the child that had it. Claims and documents are logged at debug.
 """
@@ -42,8 +42,11 @@ _TOLD = {
 }
 
 
-class Journal:
-    """Of one queue. poison_cap: losses that bury a job; lease: measures pauses after losses"""
+class JobLog:
+    """Counts and logs what becomes of the jobs of one queue.
+
+    poison_cap: losses that bury a job; lease: measures pauses after losses
+    """
 
     def __init__(
         self,
