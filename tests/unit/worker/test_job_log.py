@@ -23,7 +23,7 @@ def test_the_end_of_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> 
     journal.note_redis_answer()
     journal.note_redis_answer()
 
-    assert events(caplog) == ["redis_refused", "redis_refused", "redis_back"]
+    assert events(caplog) == ["redis_away", "redis_away", "redis_back"]
 
 
 def test_a_refusal_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:

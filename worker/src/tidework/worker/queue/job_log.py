@@ -143,16 +143,14 @@ class JobLog:
 
     def note_redis_error(self, error: Exception, doing: str) -> None:
         """A request to Redis failed; it will be sent again."""
-        self._redis_away |= isinstance(error, BrokerUnavailableError)
+        is_away = isinstance(error, BrokerUnavailableError)
+        self._redis_away |= is_away
         name = type(error).__name__
         self._numbers.redis_errors[name] += 1
         self._numbers.redis_trouble = str(error)
-        logger.warning(
-            "%s: %s",
-            doing,
-            error,
-            extra={"event": "redis_refused", "queue": self._queue, "error": name},
-        )
+        event = "redis_away" if is_away else "redis_refused"
+        extra = {"event": event, "queue": self._queue, "error": name}
+        logger.warning("%s: %s", doing, error, extra=extra)
 
     def note_redis_answer(self) -> None:
         """A request to Redis was answered: told where one had not been."""
