@@ -163,8 +163,13 @@ def test_one_id_is_found_in_every_line_about_a_job(start_worker: StartWorker, jo
         lines = [line for line in worker.lines() if line.get("job_id") == job_id]
         return [(line["event"], line["attempt"]) for line in lines]
 
-    until(lambda: len(told()) == 2, "both attempts are told of")
-    assert told() == [("job_retried", 1), ("job_buried", 2)]
+    until(lambda: len(told()) == 4, "both attempts are told of")
+    assert told() == [
+        ("job_claimed", 1),
+        ("job_retried", 1),
+        ("job_claimed", 2),
+        ("job_buried", 2),
+    ]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every template starts afresh")
