@@ -74,7 +74,7 @@ def test_a_cancelled_job_tells_how_it_ended(broker: MemoryBroker) -> None:
     [
         (Outcome.loss(JobError("WorkerLost", "signal 9", cause="signal 9")), "lost once with its"),
         (Outcome.retry(JobError("ValueError", "no"), timedelta(seconds=9)), "attempt 1 failed: it"),
-        (Outcome.release(timedelta(seconds=9)), "given back, uncounted: it runs"),
+        (Outcome.release(timedelta(seconds=9)), "released, uncounted: it runs"),
     ],
 )
 def test_why_a_job_waits_though_somebody_had_it(

@@ -114,4 +114,4 @@ def test_a_job_that_was_given_back_beyond_the_cap_ends_with_its_attempts() -> No
     assert found.kind is OutcomeKind.BURY
     error = JobError.decode(found.detail)
     assert error.cause == "released"
-    assert error.message == "given back 22 times, and all 2 attempts are used up"
+    assert error.message == "released 22 times, and all 2 attempts are used up"

@@ -23,7 +23,7 @@ JOB_EVENTS = {
     "failed": "Attempts that failed, timeouts included",
     "retried": "Failed attempts that will be followed by another",
     "dead": "Jobs buried",
-    "released": "Jobs given back uncounted",
+    "released": "Jobs released uncounted",
     "lost": "Started jobs whose child died",
     "cancelled": "Running jobs stopped on request",
     "lease_lost": "Attempts whose result was refused: the lease was no longer ours",
@@ -70,7 +70,7 @@ class WorkerNumbers:
         self.last_heartbeat_at = 0.0
 
     def total(self, event: str) -> int:
-        """Of all queues and tasks."""
+        """The number of an event over all queues and tasks."""
         return sum(self.jobs[event].values())
 
 

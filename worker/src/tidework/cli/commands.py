@@ -58,7 +58,7 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, which would suggest none of the commands that are elsewhere."""
+        """Refuse it as click does, which would suggest none of the commands that are elsewhere."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             from difflib import get_close_matches  # a worker never needs it
@@ -108,7 +108,7 @@ def worker(ctx: click.Context, /, queue: tuple[str, ...], **given: Any) -> None:
     """Run jobs of one or more queues; or look at running workers, by one of the commands.
 
     --app names the module with the tasks, or a commands file (.yaml, .yml, .json).
-    SIGTERM ends it after the jobs that run; a second one hands them back at once.
+    SIGTERM ends it after the jobs that run; a second one releases them at once.
     """
     if ctx.invoked_subcommand is not None:
         _refuse_options_of_a_run(ctx, ctx.invoked_subcommand)

@@ -271,7 +271,7 @@ def _waits(record: JobRecord) -> str | None:
     if end is DeliveryEnd.RETRY:
         return f"attempt {record.attempt} failed: it pauses before the next one"
     if end is DeliveryEnd.RELEASE:
-        return "given back, uncounted: it runs again after a pause"
+        return "released, uncounted: it runs again after a pause"
     return None
 
 

@@ -89,7 +89,7 @@ _WORDING: dict[str, Callable[[Event], str]] = {
     ),
     "draining": lambda found: (
         f"stop   {found['reason']}: {_plural(found['workers'], 'worker')} "
-        "finish what they run (again to hand back at once)"
+        "finish what they run (again to release it at once)"
     ),
     "stopped": lambda found: f"down   {found['reason']}",
 }
