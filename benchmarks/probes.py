@@ -25,7 +25,7 @@ EVENTS = ("claimed", "succeeded", "failed", "retried", "dead")
 
 
 class Answers:
-    """As a worker in good order gives them."""
+    """What a worker in good order answers."""
 
     def __init__(self) -> None:
         numbers = WorkerNumbers("0", 4)

@@ -127,7 +127,6 @@ class RequestCount:
 
     @property
     def total(self) -> int:
-        """Of all commands."""
         return sum(self.requests.values())
 
     def __enter__(self) -> Self:

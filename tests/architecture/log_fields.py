@@ -1,10 +1,14 @@
 """The fields of log lines: every name is one of tidework.logs.FIELDS, and none is left out.
 
+Every line names its event, one of tidework.log_events.EVENTS; each of these is logged somewhere.
+
 Looked at are the calls of a module's ``logger``. Their ``extra`` has to be readable where it
 stands: a dict of literal names, ``|`` of several, a variable of the same function, an attribute
-that the file sets, or the result of a function of the product. What the text of a line names (a
-queue, a job, a task, a CronTask) is a field as well, so that people can search by it; a line with
-a job's id has its task and queue too.
+that the file sets, or the result of a function of the product. An event is a literal, one of two
+(``a if b else c``), a variable of the same function, or a column of a table of the file.
+
+What the text of a line names (a queue, a job, a task, a CronTask) is a field as well, so that
+people can search by it; a line with a job's id has its task and queue too.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.architecture.source import Finding, Source, run, sources
+from tidework.log_events import EVENTS
 from tidework.logs import FIELDS
 
 METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
@@ -27,6 +32,12 @@ NAMED = {
 }
 IN_TEXT = re.compile(rf"\b({'|'.join(NAMED)}) %")
 PRODUCT = ("worker/src/", "operator/src/")
+TABLE = "worker/src/tidework/log_events.py"
+# Lines without an event so far, and why.
+WITHOUT_EVENT = {
+    "worker/src/tidework/worker/places/": "being rebuilt",
+    "worker/src/tidework/worker/template/": "being rebuilt",
+}
 # Run within a job, whose fields every line gets (logs.job_fields).
 WITHIN_A_JOB = frozenset({"soft_timeout.py", "once_per_key.py"})
 
@@ -47,23 +58,38 @@ def check(root: Path) -> list[Finding]:
             if isinstance(node, Function):
                 functions.setdefault(node.name, []).append(node)
     found: list[Finding] = []
+    logged: set[str] = set()
     for source, tree in trees.items():
-        found += _check_file(source, tree, functions)
+        found += _check_file(source, tree, functions, logged)
+    if not WITHOUT_EVENT and any(source.path == TABLE for source in files):
+        for event in sorted(EVENTS.keys() - logged):
+            found.append(Finding(TABLE, 1, f"no line of the log is the event {event!r}"))
     return found
 
 
 def _check_file(
-    source: Source, tree: ast.Module, functions: dict[str, list[Function]]
+    source: Source,
+    tree: ast.Module,
+    functions: dict[str, list[Function]],
+    logged: set[str],
 ) -> Iterator[Finding]:
+    """``logged`` gets the events of the file."""
     for scope in (node for node in ast.walk(tree) if isinstance(node, Function)):
         for call in _calls(scope):
             extra = next((each.value for each in call.keywords if each.arg == "extra"), None)
+            reader = _Reader(tree, scope, functions)
             try:
-                names = set() if extra is None else _Reader(tree, scope, functions).names(extra)
+                names = set() if extra is None else reader.names(extra)
             except UnreadableError as error:
                 text = f"the names in extra={error} cannot be read: write them where the line is"
                 yield Finding(source.path, call.lineno, text)
                 continue
+            logged |= reader.events
+            for event in sorted(reader.events - EVENTS.keys()):
+                text = f"event {event!r} is not in tidework.log_events.EVENTS"
+                yield Finding(source.path, call.lineno, text)
+            if "event" not in names and not source.path.startswith(tuple(WITHOUT_EVENT)):
+                yield Finding(source.path, call.lineno, "the line names no event")
             for name in sorted(names - set(FIELDS)):
                 text = f"field {name!r} is not in tidework.logs.FIELDS"
                 yield Finding(source.path, call.lineno, text)
@@ -97,7 +123,7 @@ def _said(call: ast.Call) -> set[str]:
 
 
 class _Reader:
-    """Reads the names of a dict from the expression that makes it."""
+    """Reads the names of a dict, and the values of ``event``, from what makes it."""
 
     def __init__(
         self, tree: ast.Module, scope: Function, functions: dict[str, list[Function]]
@@ -105,6 +131,7 @@ class _Reader:
         self._tree = tree
         self._scope = scope
         self._functions = functions
+        self.events: set[str] = set()
 
     def names(self, node: ast.expr) -> set[str]:
         match node:
@@ -133,9 +160,55 @@ class _Reader:
                 found |= self.names(value)
             elif isinstance(key, ast.Constant) and isinstance(key.value, str):
                 found.add(key.value)
+                self._note_event(key.value, value)
             else:
                 raise UnreadableError(ast.unparse(node))
         return found
+
+    def _note_event(self, key: str, value: ast.expr) -> None:
+        if key == "event":
+            self.events |= set(self._words(value))
+
+    def _words(self, node: ast.expr) -> Iterator[str]:
+        """What an expression may be, where it is one of some literals."""
+        match node:
+            case ast.Constant(value=str(word)):
+                yield word
+            case ast.IfExp():
+                yield from self._words(node.body)
+                yield from self._words(node.orelse)
+            case ast.Name(id=name):
+                given = self._values(name) or self._column(name)
+                if not given:
+                    raise UnreadableError(name)
+                for value in given:
+                    yield from self._words(value)
+            case _:
+                raise UnreadableError(ast.unparse(node))
+
+    def _column(self, name: str) -> list[ast.expr]:
+        """The values of ``a, name = TABLE[key]``, where the file has a dict of tuples TABLE."""
+        found: list[ast.expr] = []
+        for node in ast.walk(self._scope):
+            match node:
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=targets)],
+                    value=ast.Subscript(value=ast.Name(id=table)),
+                ):
+                    names = [ast.unparse(target) for target in targets]
+                    if name in names:
+                        rows = [each for each in self._rows(table) if isinstance(each, ast.Tuple)]
+                        found += [row.elts[names.index(name)] for row in rows]
+        return found
+
+    def _rows(self, table: str) -> list[ast.expr]:
+        return [
+            row
+            for node in self._tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == table
+            if isinstance(node.value, ast.Dict)
+            for row in node.value.values
+        ]
 
     def _of_comprehension(self, key: str, values: ast.expr) -> set[str]:
         """``{name: ... for name in names}``, where ``names`` are literals."""
@@ -161,12 +234,13 @@ class _Reader:
         seen = False
         for node in ast.walk(place):
             match node:
-                case ast.Assign(targets=[ast.Subscript() as target]):
+                case ast.Assign(targets=[ast.Subscript() as target], value=value):
                     if ast.unparse(target.value) == name:
                         key = target.slice
                         if not isinstance(key, ast.Constant):
                             raise UnreadableError(ast.unparse(target))
                         found.add(str(key.value))
+                        self._note_event(str(key.value), value)
                 case ast.Assign(targets=[target], value=value) | (
                     ast.AnnAssign(target=target, value=ast.expr() as value)
                     | ast.AugAssign(target=target, value=value)
@@ -187,6 +261,7 @@ class _Reader:
         found: set[str] = set()
         for function in chosen:
             reader = _Reader(self._tree, function, self._functions)
+            reader.events = self.events
             for node in ast.walk(function):
                 if isinstance(node, ast.Return) and node.value is not None:
                     found |= reader.names(node.value)
@@ -194,4 +269,7 @@ class _Reader:
 
 
 if __name__ == "__main__":
-    run(check, "One name per idea: see FIELDS in worker/src/tidework/logs.py.")
+    run(
+        check,
+        "One name per idea: see FIELDS in worker/src/tidework/logs.py, EVENTS in log_events.py.",
+    )

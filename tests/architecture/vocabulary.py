@@ -54,6 +54,7 @@ PHRASES = {
     ("retry", "count"): "attempt",
     ("job", "thread"): "slot",
     ("worker", "thread"): "slot",
+    ("hand", "back"): "release",
 }
 
 # whole names that may be used all the same -> why

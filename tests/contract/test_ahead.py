@@ -153,7 +153,7 @@ async def test_a_cordoned_worker_gets_nothing_that_way(kit: Kit) -> None:
 
     assert (document, ids(reply)) == (MARKER, [])
     assert reply is not None
-    assert reply.draining
+    assert reply.cordoned
     assert await kit.broker.wait_for_document(kit.queue, LONG) == MARKER, "others are woken"
 
 

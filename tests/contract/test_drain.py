@@ -34,10 +34,10 @@ async def test_the_least_busy_are_cordoned_and_claim_nothing(kit: Kit) -> None:
     ]
     for worker, cordoned in (("w3", True), ("w2", True), ("w1", False)):
         reply = await kit.exchange(want=1, worker=worker)
-        assert reply.draining is cordoned
+        assert reply.cordoned is cordoned
         assert len(reply.claimed) == (0 if cordoned else 1)
         renewed = await kit.broker.renew(kit.queue, worker, [])
-        assert renewed.draining is cordoned
+        assert renewed.cordoned is cordoned
 
 
 async def test_a_cordoned_worker_settles_what_it_holds(kit: Kit) -> None:
@@ -46,7 +46,7 @@ async def test_a_cordoned_worker_settles_what_it_holds(kit: Kit) -> None:
     assert await drain(kit, 1, "w1") == [CordonedWorker("w1", 1)]
     done = Settlement(claimed.id, claimed.token, Outcome.complete())
     reply = await kit.exchange(done, want=1, worker="w1")
-    assert (reply.refused, reply.claimed, reply.draining) == ((), (), True)
+    assert (reply.refused, reply.claimed, reply.cordoned) == ((), (), True)
     assert await drain(kit, 1, "w1") == [CordonedWorker("w1", 0)]
 
 
@@ -63,7 +63,7 @@ async def test_who_is_left_out_claims_again_and_is_woken(kit: Kit) -> None:
 async def test_a_cordon_ends_by_itself(kit: Kit) -> None:
     await fill(kit, 1)
     await drain(kit, 1, "w1", ttl=timedelta(milliseconds=200))
-    assert (await kit.exchange(want=1, worker="w1")).draining
+    assert (await kit.exchange(want=1, worker="w1")).cordoned
     await kit.let_pass(timedelta(milliseconds=300))
     assert len((await kit.exchange(want=1, worker="w1")).claimed) == 1
 
@@ -78,4 +78,4 @@ async def test_a_stale_leader_cordons_nobody(kit: Kit) -> None:
     await kit.broker.take_term(kit.queue)
     with pytest.raises(StaleTermError):
         await drain(kit, 1, "w1")
-    assert not (await kit.broker.renew(kit.queue, "w1", [])).draining
+    assert not (await kit.broker.renew(kit.queue, "w1", [])).cordoned

@@ -49,8 +49,8 @@ async def test_a_person_cordons_a_worker_until_it_is_undone(kit: Kit) -> None:
     assert await kit.broker.cordon(kit.queue, "w1") == CordonAnswer(1, before=True)
     assert await by_whom(kit) is Cordon.PERSON
     reply = await kit.exchange(want=1, worker="w1")
-    assert (reply.claimed, reply.draining) == ((), True)
-    assert (await kit.broker.renew(kit.queue, "w1", [])).draining
+    assert (reply.claimed, reply.cordoned) == ((), True)
+    assert (await kit.broker.renew(kit.queue, "w1", [])).cordoned
     assert len((await kit.exchange(want=1, worker="w2")).claimed) == 1
 
     undone = await kit.broker.uncordon(kit.queue, "w1")
@@ -82,9 +82,9 @@ async def test_a_person_does_not_undo_what_the_autoscaler_did(kit: Kit) -> None:
     undone = await kit.broker.uncordon(kit.queue, "w1")
 
     assert undone == UncordonAnswer(undone=True, still=True)
-    assert (await kit.exchange(want=1, worker="w1")).draining
+    assert (await kit.exchange(want=1, worker="w1")).cordoned
     await drain(kit)
-    assert not (await kit.exchange(want=1, worker="w1")).draining
+    assert not (await kit.exchange(want=1, worker="w1")).cordoned
 
 
 async def test_whom_a_person_cordoned_the_autoscaler_takes_first(kit: Kit) -> None:
@@ -113,7 +113,7 @@ async def test_who_left_is_not_cordoned_and_has_no_stacks(kit: Kit) -> None:
 
     await kit.broker.leave(kit.queue, "w1")
 
-    assert not (await kit.exchange(worker="w1")).draining
+    assert not (await kit.exchange(worker="w1")).cordoned
     assert await kit.broker.stacks(kit.queue, "w1") is None
     assert not (await kit.broker.renew(kit.queue, "w1", [])).stacks_asked
 
@@ -141,7 +141,7 @@ async def test_nothing_stays_of_a_cordoned_worker_that_left_or_died(kit: Kit) ->
     await kit.broker.beat(kit.queue, Presence("w3", SEEN), ttl=ttl)
     assert [p.incarnation for p in await kit.broker.workers(kit.queue)] == ["w3"]
     for worker in ("w1", "w2"):
-        assert not (await kit.exchange(worker=worker)).draining
+        assert not (await kit.exchange(worker=worker)).cordoned
 
 
 async def test_stacks_are_asked_for_and_told(kit: Kit) -> None:

@@ -74,7 +74,7 @@ def test_a_task_in_shell(worker: WorkerProcess, jobs: Jobs) -> None:
 
     assert result["folder"] == "/"
     assert 0 <= result["used_percent"] <= 100
-    assert any(line["event"].startswith("attempt 1 of") for line in worker.lines())
+    assert any(line["message"].startswith("attempt 1 of") for line in worker.lines())
 
 
 @needs_node

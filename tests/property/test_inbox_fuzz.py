@@ -44,7 +44,7 @@ from tidework.worker.frames import JobFrame
 from tidework.worker.queue.consumer import Consumer
 from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.inbox import Inbox
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 __all__ = ["valkey"]
 
@@ -183,7 +183,7 @@ class Taker(PoolBench):
 
     def __init__(self, broker: Broker, queue: QueueName) -> None:
         super().__init__(1)
-        journal = Journal("q", WorkerNumbers("0", 1), self.clock)
+        journal = JobLog("q", WorkerNumbers("0", 1), self.clock)
         facts = WorkerFacts("w.1", {}, 60.0, ENDLESS, LEASE)
         self.pool.sources.clear()
         self.pool.claims._turns.clear()

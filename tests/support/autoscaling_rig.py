@@ -187,6 +187,6 @@ class AutoscalingRig:
         """Pods whose workers claim nothing."""
         found = set()
         for worker in self.fleet.workers.values():
-            if (await self.broker.renew(QUEUE, worker.incarnation, [])).draining:
+            if (await self.broker.renew(QUEUE, worker.incarnation, [])).cordoned:
                 found.add(worker.pod)
         return found

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from tests.support.logs import lines
 from tests.support.waiting import until
 from tests.unit.scheduler.rig import Rig, make_spec
 from tests.unit.worker.consumers import QUEUE, Bench
 from tidework import Tidework
 from tidework.cli.commands import root
+from tidework.logs import HumanFormatter, JsonFormatter
 from tidework.model.identity import QueueName
 from tidework.model.outcome import JobError, Outcome
 from tidework.settings import Settings, WorkerSettings
@@ -31,18 +33,14 @@ async def bench() -> AsyncIterator[Bench]:
     await found.stop()
 
 
-def lines(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
-    return [vars(record) for record in caplog.records if record.getMessage() == event]
-
-
 @pytest.mark.parametrize(
     ("outcome", "event"),
     [
-        (Outcome.retry(JobError("E", "x"), timedelta(0)), "job failed, it will run again"),
-        (Outcome.bury(JobError("E", "x")), "job buried"),
-        (Outcome.release(timedelta(0), "later"), "job given back"),
-        (Outcome.loss(JobError("E", "x")), "job lost with its child"),
-        (Outcome.cancelled("asked for"), "job cancelled"),
+        (Outcome.retry(JobError("E", "x"), timedelta(0)), "job_retried"),
+        (Outcome.bury(JobError("E", "x")), "job_buried"),
+        (Outcome.release(timedelta(0), "later"), "job_released"),
+        (Outcome.loss(JobError("E", "x")), "job_lost"),
+        (Outcome.cancelled("asked for"), "job_cancelled"),
     ],
 )
 async def test_an_end_has_its_duration(
@@ -64,21 +62,21 @@ async def test_a_job_that_had_not_begun_has_no_duration(
 ) -> None:
     caplog.set_level(logging.INFO)
     await bench.enqueue("a", task="unheard")
-    await until(lambda: bool(lines(caplog, "job given back")))
+    await until(lambda: bool(lines(caplog, "job_released")))
 
-    assert "run_seconds" not in lines(caplog, "job given back")[0]
+    assert "run_seconds" not in lines(caplog, "job_released")[0]
 
 
 async def test_a_claim_is_told_at_debug(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "tidework.worker.queue.journal")
+    caplog.set_level(logging.DEBUG, "tidework.worker.queue.job_log")
     await bench.enqueue("a")
     await bench.wait_sent(1)
-    caplog.set_level(logging.INFO, "tidework.worker.queue.journal")
+    caplog.set_level(logging.INFO, "tidework.worker.queue.job_log")
     bench.end(1)
     await bench.enqueue("b")
     await bench.wait_sent(1)
 
-    (line,) = lines(caplog, "job claimed")
+    (line,) = lines(caplog, "job_claimed")
     assert [line[name] for name in (*OF_A_JOB, "attempt")] == ["a", "t", "q", 1]
 
 
@@ -89,7 +87,7 @@ async def test_a_document_of_the_inbox_is_told_at_debug(
     await bench.broker.put_document(QUEUE, b'{"id": "a", "task": "t", "created_at": 1}')
     await bench.wait_sent(1)
 
-    (line,) = lines(caplog, "document taken in")
+    (line,) = lines(caplog, "document_taken_in")
     assert [line[name] for name in OF_A_JOB] == ["a", "t", "q"]
 
 
@@ -106,12 +104,12 @@ async def test_an_enqueue_is_told_at_debug(caplog: pytest.LogCaptureFixture) -> 
     await send.options(job_id="a").enqueue()
     send.options(job_id="b").enqueue_sync()
 
-    told = lines(caplog, "job enqueued")
+    told = lines(caplog, "job_enqueued")
     assert [[line[name] for name in OF_A_JOB] for line in told] == [
         ["a", "send", "emails"],
         ["b", "send", "emails"],
     ]
-    (again,) = lines(caplog, "job not enqueued, this one stands for it")
+    (again,) = lines(caplog, "job_not_enqueued")
     assert again["job_id"] == "a"
 
 
@@ -120,7 +118,7 @@ async def test_a_fire_names_its_job_task_and_queue(caplog: pytest.LogCaptureFixt
     rig = Rig(make_spec())
     await rig.run_to("12:01:00")
 
-    told = [vars(record) for record in caplog.records if "fired" in record.getMessage()]
+    told = lines(caplog, "fired")
     assert [line["job_id"] for line in told] == await rig.jobs()
     spec = make_spec()
     assert QueueName(told[0]["namespace"], told[0]["queue"]) == spec.queue
@@ -137,3 +135,22 @@ def test_a_level_may_be_in_capitals(kind: type[Settings], monkeypatch: pytest.Mo
     assert (found.log_level, found.log_format) == ("debug", "json")
     ended = CliRunner().invoke(root, ["scheduler", "nowhere.yaml"])
     assert "nowhere.yaml" in str(ended.exception), ended.output
+
+
+@pytest.mark.parametrize("own", ["moved house", {"of": "the application"}])
+def test_events_are_for_machines_and_an_applications_own_field_of_that_name_is_its_own(
+    own: object,
+) -> None:
+    """Short lines leave our events out: the message says it."""
+
+    def shown(formatter: logging.Formatter, event: object) -> str:
+        record = logging.makeLogRecord({"name": "x", "msg": "job %s", "args": (1,)})
+        record.event = event
+        return formatter.format(record)
+
+    machine, human = JsonFormatter({"worker": "w"}), HumanFormatter({"worker": "w"})
+    line = json.loads(shown(machine, "job_buried"))
+    assert (line["event"], line["message"], line["worker"]) == ("job_buried", "job 1", "w")
+    assert json.loads(shown(machine, own))["event"] == own
+    assert "job_buried" not in shown(human, "job_buried")
+    assert f"event={own}" in shown(human, own)

@@ -112,13 +112,13 @@ async def test_a_cordon_holds_in_every_queue(fleet: Fleet) -> None:
 
     assert await fleet.roster.cordon(entry) == CordonAnswer(0, before=False)
     for queue in (ONE, TWO):
-        assert (await fleet.broker.renew(queue, "w.1", [])).draining
+        assert (await fleet.broker.renew(queue, "w.1", [])).cordoned
     await fleet.broker.uncordon(TWO, "w.1")
     assert await fleet.roster.cordon(entry) == CordonAnswer(0, before=False)
     assert await fleet.roster.cordon(entry) == CordonAnswer(0, before=True)
     assert await fleet.roster.uncordon(entry) == UncordonAnswer(undone=True, still=False)
     for queue in (ONE, TWO):
-        assert not (await fleet.broker.renew(queue, "w.1", [])).draining
+        assert not (await fleet.broker.renew(queue, "w.1", [])).cordoned
 
 
 async def test_a_worker_that_left_in_the_meantime_is_not_cordoned(fleet: Fleet) -> None:

@@ -21,17 +21,14 @@ REDIS = RedisSettings.from_dsn(os.environ["BENCHMARK_REDIS"])
 
 
 async def noop(_context: Any, **params: Any) -> None:
-    """Of work."""
     work.noop(**params)
 
 
 async def burn(_context: Any, **params: Any) -> None:
-    """Of work."""
     work.burn(**params)
 
 
 async def nap(_context: Any, **params: Any) -> None:
-    """Of work."""
     await work.nap_async(**params)
 
 

@@ -22,17 +22,14 @@ JOBS = 6_000
 
 
 async def noop(number: int, text: str = "") -> None:
-    """Of work."""
     work.noop(number, text)
 
 
 async def burn(number: int, rounds: int) -> None:
-    """Of work."""
     work.burn(number, rounds)
 
 
 async def nap(number: int, seconds: float) -> None:
-    """Of work."""
     await work.nap_async(number, seconds)
 
 

@@ -19,17 +19,14 @@ queue = Queue.from_url(os.environ["BENCHMARK_REDIS"])
 
 
 async def noop(_context: Any, **params: Any) -> None:
-    """Of work."""
     work.noop(**params)
 
 
 async def burn(_context: Any, **params: Any) -> None:
-    """Of work."""
     work.burn(**params)
 
 
 async def nap(_context: Any, **params: Any) -> None:
-    """Of work."""
     await work.nap_async(**params)
 
 

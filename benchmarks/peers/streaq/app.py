@@ -25,13 +25,11 @@ logging.getLogger("streaq").addFilter(lambda record: record.levelno >= logging.W
 
 @worker.task(ttl=0, name="noop")
 async def noop(number: int, text: str = "") -> None:
-    """Of work."""
     work.noop(number, text)
 
 
 @worker.task(ttl=0, name="burn")
 async def burn(number: int, rounds: int) -> None:
-    """Of work."""
     work.burn(number, rounds)
 
 

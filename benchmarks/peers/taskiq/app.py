@@ -20,13 +20,11 @@ broker = RedisStreamBroker(url=os.environ["BENCHMARK_REDIS"])
 
 @broker.task(task_name="noop")
 async def noop(number: int, text: str = "") -> None:
-    """Of work."""
     work.noop(number, text)
 
 
 @broker.task(task_name="burn")
 async def burn(number: int, rounds: int) -> None:
-    """Of work."""
     work.burn(number, rounds)
 
 

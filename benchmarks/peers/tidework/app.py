@@ -28,17 +28,14 @@ app = Tidework("benchmark", settings=Settings(redis_url=os.environ["BENCHMARK_RE
 
 
 async def noop(number: int, text: str = "") -> None:
-    """Of work."""
     work.noop(number, text)
 
 
 async def burn(number: int, rounds: int) -> None:
-    """Of work."""
     work.burn(number, rounds)
 
 
 async def crash(number: int) -> None:
-    """Of work."""
     work.crash(number)
 
 

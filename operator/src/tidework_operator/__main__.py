@@ -47,10 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         asyncio.run(run_operator(settings))
     except ConfigurationError as error:
-        logger.error("%s", error)  # noqa: TRY400 - its text says all
+        logger.error("%s", error, extra={"event": "operator_misconfigured"})  # noqa: TRY400 - its text says all
         return MISCONFIGURED
     except Exception:
-        logger.critical("a part of the operator failed, so all of it ends", exc_info=True)
+        logger.critical(
+            "a part of the operator failed, so all of it ends",
+            exc_info=True,
+            extra={"event": "operator_failed"},
+        )
         return FAILED
     return OK
 
@@ -77,7 +81,10 @@ async def run_operator(settings: OperatorSettings) -> None:
         take_signals=take_signals,
     )
     probes = ProbeServer(settings.probe_host, settings.probe_port, service.health)
-    logger.info("the operator starts", extra={"cluster": cluster.address, "port": probes.port})
+    logger.info(
+        "the operator starts",
+        extra={"event": "operator_started", "cluster": cluster.address, "port": probes.port},
+    )
     take_signals()
     try:
         await service.run()

@@ -66,7 +66,7 @@ class Connections:
         return broker
 
     async def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         for broker in self._brokers.values():
             await broker.close()
         self._brokers.clear()
@@ -181,11 +181,14 @@ class RereadTransport:
         try:
             url = self._ask()
         except ConfigurationError as error:
-            logger.warning("%s", error)
+            logger.warning("%s", error, extra={"event": "redis_files_unreadable"})
             return False
         if url == self._url:
             return False
-        logger.info("the files of a Redis connection have changed: reconnecting")
+        logger.info(
+            "the files of a Redis connection have changed: reconnecting",
+            extra={"event": "redis_files_changed"},
+        )
         self._url, self._transport = url, self._open_url(url)
         await failed.close()
         return True

@@ -72,7 +72,13 @@ class Events:
         except ClusterError as error:
             self.failures += 1
             # At most one attempt per QUIET: an API server in trouble needs no events.
-            logger.warning("event %s about %s is lost: %s", reason, event["regarding"], error)
+            logger.warning(
+                "event %s about %s is lost: %s",
+                reason,
+                event["regarding"],
+                error,
+                extra={"event": "event_lost"},
+            )
         else:
             self.posted += 1
 

@@ -159,16 +159,21 @@ class Relist:
         except ClusterError as error:
             trouble = _explain(error)
             if not inventory.trouble:
-                logger.warning("%s", trouble)
+                logger.warning("%s", trouble, extra={"event": "listing_failed"})
             inventory.trouble = trouble
             return RELIST_AGAIN
         if inventory.trouble:
-            logger.info("TaskQueues and CronTasks can be listed again")
+            logger.info(
+                "TaskQueues and CronTasks can be listed again", extra={"event": "listing_back"}
+            )
             inventory.trouble = ""
         settled = self._hasty == 0
         inventory.finish_relist(found, settled=settled)
         if inventory.silent:
-            logger.warning("the watch missed recent changes; restarting it")
+            logger.warning(
+                "the watch missed recent changes; restarting it",
+                extra={"event": "watch_silent"},
+            )
             self.hasten()
             self._on_silent()
         if settled:

@@ -157,7 +157,7 @@ class Kube:
         }
 
     async def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         await self._client.close()  # type: ignore[no-untyped-call]
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Object | None:

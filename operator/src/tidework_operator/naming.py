@@ -35,7 +35,7 @@ DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
 REDIS_SECRET_KEY = "url"
 
 PROBE_PORT = 8080
-"""Of worker pods: /livez, /readyz, /redisz and /metrics."""
+"""Port of worker pods: /livez, /readyz, /redisz and /metrics."""
 
 _LONGEST = 63
 _HASH_LENGTH = 8

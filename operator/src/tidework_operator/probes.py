@@ -78,23 +78,20 @@ class OperatorHealth:
         return _PULSE
 
     def livez(self) -> str:
-        """Of Health."""
         if (still := self._clock.monotonic() - self._turned_at) > TURN_WITHIN:
             return f"the operator's loop has not turned for {still:.0f} s"
         return ""
 
     def readyz(self) -> str:
-        """Of Health."""
         if self.stopping:
             return "stopping"
         return self._waits_for()
 
     def redisz(self) -> str:
-        """Of Health. It has many servers: the conditions of TaskQueues tell of each."""
+        """Always fine. The operator has many servers: the conditions of TaskQueues tell of each."""
         return ""
 
     def metrics(self) -> bytes:
-        """Of Health."""
         return self._page.text()
 
 

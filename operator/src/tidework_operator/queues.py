@@ -43,7 +43,7 @@ class KnownQueues:
         self._known: dict[QueueName, _Known] = {}
 
     def names(self) -> set[QueueName]:
-        """Of every TaskQueue that there is."""
+        """The names of all TaskQueues."""
         names = set()
         for found in self._inventory.objects(Kind.TASK_QUEUE):
             try:

@@ -4,7 +4,7 @@ Always running, on a standby too: the look at the Lease, the inventory and its w
 While leading: CronTasks, TaskQueues, autoscaler. Scheduler and upkeep run always and have nothing
 to do without a term. None of them lives inside kopf, and an API server that is away stops neither
 scheduler nor upkeep.
-The end: what writes ends first, then the watch, then the Lease is given back, so that whoever takes
+The end: what writes ends first, then the watch, then the Lease is released, so that whoever takes
 it finds nobody writing. A part that dies of anything but trouble with others ends the whole.
 """
 
@@ -136,7 +136,7 @@ class OperatorService:
                     for loop in (*self._writers, *self._readers, *self._leaders, self.health.loop)
                 }
                 await self._stopping.wait()
-                logger.info("the operator stops")
+                logger.info("the operator stops", extra={"event": "operator_ending"})
                 self.health.stopping = True
                 await _end(self._writers, tasks)
                 self._watch.restart()
@@ -144,7 +144,7 @@ class OperatorService:
                 await _end(self._leaders, tasks)
                 self.health.loop.stop()
         finally:
-            await self._give_back()
+            await self._release_lease()
 
     def _make_election(self) -> Election:
         settings = self._settings
@@ -281,13 +281,17 @@ class OperatorService:
         """Those that we lead and whose bounds are known: others might be pruned too early."""
         return [queue for queue in self.leadership.led if self.queues.has_limits(queue)]
 
-    async def _give_back(self) -> None:
+    async def _release_lease(self) -> None:
         try:
             async with asyncio.timeout(_RELEASE_WITHIN.total_seconds()):
                 await self.election.release()
         except (ClusterError, TimeoutError) as error:
             why = str(error) or "no answer in time"
-            logger.warning("the Lease could not be released and expires by itself: %s", why)
+            logger.warning(
+                "the Lease could not be released and expires by itself: %s",
+                why,
+                extra={"event": "lease_not_released"},
+            )
         await self.connections.close()
 
 
@@ -317,7 +321,11 @@ async def _end(loops: Sequence[Loop], tasks: dict[Loop, asyncio.Task[None]]) -> 
         [tasks[loop] for loop in loops], timeout=_TICK_WITHIN.total_seconds()
     )
     for task in late:
-        logger.warning("%s does not come to an end and is cancelled", task.get_name())
+        logger.warning(
+            "%s does not come to an end and is cancelled",
+            task.get_name(),
+            extra={"event": "part_cancelled"},
+        )
         task.cancel()
     if late:
         await asyncio.wait(late)

@@ -90,7 +90,12 @@ class Snapshot:
                 broker = self._connections.broker(name)
                 found = await broker.queues()
             except (BrokerError, ConfigurationError) as error:
-                logger.warning("no snapshot from Redis connection %s: %s", name, error)
+                logger.warning(
+                    "no snapshot from Redis connection %s: %s",
+                    name,
+                    error,
+                    extra={"event": "snapshot_unreadable"},
+                )
                 continue
             for queue in found:
                 if self._namespaces and queue.namespace not in self._namespaces:
@@ -106,7 +111,9 @@ class Snapshot:
         self._registry.replace(specs, self._taken)
         self._tenure = self._election.tenure
         logger.warning(
-            "the API server is away: %d CronTasks fire as they were mirrored into Redis", len(specs)
+            "the API server is away: %d CronTasks fire as they were mirrored into Redis",
+            len(specs),
+            extra={"event": "snapshot_used"},
         )
 
     async def _read(self, broker: Schedules, queue: QueueName) -> list[CronSpec]:
@@ -120,7 +127,7 @@ class Snapshot:
                     raise ConfigurationError(f"its mirror holds a {crontask.kind}, {uid}")
                 specs.append(spec_of(crontask, now))
         except (BrokerError, ConfigurationError, ScheduleError) as error:
-            extra = queue_fields(queue)
+            extra = {"event": "snapshot_unreadable", **queue_fields(queue)}
             logger.warning("queue %s waits for the API server: %s", queue, error, extra=extra)
             return []
         return specs

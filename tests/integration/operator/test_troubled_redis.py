@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_cluster import FakeCluster
+from tests.support.logs import lines
 from tests.support.troubles import NO_WRITES, Trouble, Troubled, troubled_server
 from tidework.clock import ManualClock
 from tidework.model.identity import QueueName
@@ -48,13 +49,13 @@ async def test_a_queue_is_led_once_its_redis_serves(
     for _ in range(2):
         await terms.tick()
         assert terms.term(QUEUE) is None
-    (told,) = [text for text in caplog.messages if "is not led yet" in text]
-    assert trouble.value in told
+    (told,) = lines(caplog, "queue_not_led")
+    assert trouble.value in told["message"]
     redis.mend(trouble)
     await terms.tick()
 
     assert terms.term(QUEUE) == 1
-    assert f"leads queue {QUEUE}" in caplog.messages
+    assert lines(caplog, "queue_led")
 
 
 async def test_a_queue_of_a_full_server_is_led(redis: Troubled, terms: ClusterLeadership) -> None:

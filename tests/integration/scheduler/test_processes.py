@@ -47,8 +47,8 @@ class SchedulerProcess:
         assert self._process.stdout is not None
         self.lines.extend(json.loads(line) for line in self._process.stdout)
 
-    def said(self, text: str) -> bool:
-        return any(text in line["event"] for line in list(self.lines))
+    def said(self, event: str) -> bool:
+        return any(line.get("event") == event for line in list(self.lines))
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self._process.pid, number)
@@ -139,7 +139,7 @@ def test_the_second_takes_over_when_the_first_is_killed(scene: Scene) -> None:
     second = scene.start("b")
 
     first.kill()
-    wait_until(lambda: second.said("leads queue"), "the second leads")
+    wait_until(lambda: second.said("queue_led"), "the second leads")
     scene.wait_for_more_fires(3)
 
     assert second.end()["fired"] >= 3
@@ -164,10 +164,10 @@ def test_leader_frozen_standby_fires_leader_thawed(scene: Scene) -> None:
     second = scene.start("b")
 
     first.signal(signal.SIGSTOP)
-    wait_until(lambda: second.said("leads queue"), "the second leads")
+    wait_until(lambda: second.said("queue_led"), "the second leads")
     scene.wait_for_more_fires(3)
     first.signal(signal.SIGCONT)
-    wait_until(lambda: first.said("a write was refused"), "the first was refused")
+    wait_until(lambda: first.said("write_fenced"), "the first was refused")
     scene.wait_for_more_fires(2)
 
     assert first.end()["fenced_writes"] == 1
@@ -183,9 +183,9 @@ def test_a_server_killed_and_restarted_costs_no_fire(namespace: str) -> None:
         scene.wait_for_more_fires(2)
 
         server.kill()
-        wait_until(lambda: program.said("have to wait"), "the scheduler noticed")
+        wait_until(lambda: program.said("fires_waiting"), "the scheduler noticed")
         server.restart()
-        wait_until(lambda: program.said("is served again"), "the scheduler is back")
+        wait_until(lambda: program.said("fires_resumed"), "the scheduler is back")
         scene.wait_for_more_fires(3)
 
         program.end()

@@ -91,18 +91,19 @@ class WorkerProcess:
         self._seen: set[int] = set()
 
     def lines(self) -> list[dict[str, Any]]:
-        """Its log; lines that are not JSON have only an event."""
+        """Its log; lines that are not JSON have only a message."""
         found = []
         for line in self._log.read_text(errors="replace").splitlines():
             try:
                 found.append(json.loads(line))
             except ValueError:
-                found.append({"event": line})
+                found.append({"message": line})
         return found
 
     def events(self, event: str) -> list[dict[str, Any]]:
-        """Lines of this event."""
-        return [line for line in self.lines() if line.get("event") == event]
+        """Lines of this event, or with this message where a job wrote them."""
+        lines = self.lines()
+        return [line for line in lines if event in (line.get("event"), line.get("message"))]
 
     def wait_event(self, event: str, count: int = 1) -> dict[str, Any]:
         """Wait until the event was logged ``count`` times; returns that line."""
@@ -115,7 +116,7 @@ class WorkerProcess:
 
     def wait_started(self) -> WorkerProcess:
         """Wait until all its slots are there."""
-        self.wait_event("worker started")
+        self.wait_event("worker_started")
         wait_until(lambda: "ok" in self.probe("/readyz")[1], "the worker is ready")
         return self
 
@@ -129,7 +130,7 @@ class WorkerProcess:
 
     def probe(self, path: str) -> tuple[int, str]:
         """Ask a probe."""
-        port = self.wait_event("probes listen")["port"]
+        port = self.wait_event("probes_opened")["port"]
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
                 return answer.status, answer.read().decode()

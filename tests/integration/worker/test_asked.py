@@ -127,7 +127,7 @@ def test_two_ask_for_stacks_at_once(
         assert f"== child (pid {worker.children()[0]}, slot 0) hold {job_id}" in text
         assert "in hold" in text
         assert f"== supervisor (pid {worker.pid})" in text
-    assert worker.events("stacks"), "they are in the log as well"
+    assert worker.events("stacks_reported"), "they are in the log as well"
     found = json.loads(cli.ok("stacks", "me", "-o", "json"))
     assert [each["process"] for each in found["processes"]] == ["supervisor", "template", "child"]
     (folder / "a.go").touch()

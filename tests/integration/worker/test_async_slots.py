@@ -181,7 +181,7 @@ def test_a_blocked_loop_is_told_and_killed_at_the_timeout_of_a_job(
     assert record.error.cause == "blocked"
     holds.let_end("a")
     assert jobs.result(held) == "held"
-    told = [line for line in worker.lines() if "has not turned" in str(line.get("event"))]
+    told = [line for line in worker.lines() if "has not turned" in str(line.get("message"))]
     assert any("block" in line["jobs"] for line in told)
 
 
@@ -227,7 +227,7 @@ def test_a_drain_lets_them_end(start_worker: StartWorker, jobs: Jobs, holds: Hol
     holds.pids("a", "b")
 
     worker.signal(signal.SIGTERM)
-    worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+    worker.wait_event("worker_draining")
     late = jobs.put("whoami")
     holds.let_end("a", "b")
 
@@ -244,7 +244,7 @@ def test_a_second_signal_hands_them_back_uncounted(
     holds.pids("a", "b")
 
     worker.signal(signal.SIGTERM)
-    worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+    worker.wait_event("worker_draining")
     worker.signal(signal.SIGTERM)
 
     assert worker.wait() == 0

@@ -156,7 +156,7 @@ def test_a_drain_lets_it_finish(worker: WorkerProcess, jobs: Jobs, folder: Path)
     job_id, pids = hold(jobs, folder)
 
     worker.signal(signal.SIGTERM)
-    worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+    worker.wait_event("worker_draining")
     assert is_alive(pids[0]), "SIGTERM is the worker's, not the command's"
     (folder / "a.go").touch()
 
@@ -175,7 +175,7 @@ def test_a_drain_that_is_over_hands_it_back(
 
     worker.signal(signal.SIGTERM)
     if how == "second signal":
-        worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+        worker.wait_event("worker_draining")
         worker.signal(signal.SIGTERM)
 
     assert worker.wait() == 0

@@ -21,7 +21,7 @@ def test_an_idle_worker_ends_at_once(start_worker: StartWorker, number: signal.S
     worker.signal(number)
 
     assert worker.wait() == 0
-    assert worker.events("worker ended")
+    assert worker.events("worker_ended")
     assert "Traceback" not in worker.text()
 
 
@@ -55,7 +55,7 @@ def test_what_does_not_finish_is_handed_back_uncounted(
 
     worker.signal(signal.SIGTERM)
     if how != "end of the grace":
-        worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+        worker.wait_event("worker_draining")
         worker.signal(signal.Signals[how])
 
     assert worker.wait() == 0
@@ -74,7 +74,7 @@ def test_jobs_claimed_ahead_are_given_back_and_run_elsewhere(
     wait_until((folder / "a.began").exists, "the first runs")
 
     worker.signal(signal.SIGTERM)
-    worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+    worker.wait_event("worker_draining")
     for job_id in others:
         jobs.wait_state(job_id, JobState.READY)
     (folder / "a.go").touch()
@@ -88,7 +88,7 @@ def test_jobs_claimed_ahead_are_given_back_and_run_elsewhere(
 
 def test_a_worker_that_has_not_reached_redis_ends_at_once(start_worker: StartWorker) -> None:
     worker = start_worker(redis_url=f"redis://127.0.0.1:{free_port()}/0")
-    wait_until(lambda: "next attempt" in worker.text(), "it waits for Redis")
+    worker.wait_event("queue_not_opened")
     assert worker.probe("/livez")[0] == 200
     assert worker.probe("/readyz")[0] == 503
 

@@ -101,7 +101,7 @@ def test_a_document_of_48_mb_is_refused_without_being_read(
         jobs.put_documents(b'{"id":"before","task":"add","params":{"a":1,"b":2}}', LARGE[kind])
         assert jobs.result("before") == 3
 
-    error = worker.wait_event("document refused")
+    error = worker.wait_event("document_refused")
     assert f"it has {len(LARGE[kind])} bytes" in error["error"]
     letter = jobs.wait_dead(error["job_id"])
     assert letter.body == LARGE[kind][:4096]
@@ -124,7 +124,7 @@ def test_the_largest_documents_that_are_read_leave_nothing_behind(
     raw = b'{"id":"order-%d","task":"add","params":{"a":[' + filling + b"]}}"
     assert len(raw) < MAX_DOCUMENT_BYTES
     jobs.put_documents(*(raw % number for number in range(12)))
-    worker.wait_event("document refused", 12)
+    worker.wait_event("document_refused", 12)
 
     assert jobs.wait_dead("order-11").body == raw % 11
     assert memory(worker, "VmHWM") < before + 128 * MIB

@@ -51,7 +51,7 @@ def test_what_can_be_put_right_is_and_is_told(
     after = jobs.result(jobs.put(f"find{suffix}"))
 
     assert after == before, "the next job finds its process as it was, and it is the same one"
-    told = worker.events("a job left its process changed: it was put right")
+    told = worker.events("process_changed")
     assert [line for line in told if KINDS[kind] in line["changed"]]
 
 

@@ -92,7 +92,7 @@ def test_a_drain_ends_it_after_its_item_and_the_next_worker_does_exactly_the_res
     diary.wait("began 3")
 
     worker.signal(signal.SIGTERM)
-    worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+    worker.wait_event("worker_draining")
     diary.let_pass(3)
 
     assert worker.wait() == 0, "long before its grace is over"
@@ -116,7 +116,7 @@ def test_a_job_that_comes_to_its_checkpoint_during_the_drain_is_asked_as_well(
     diary.wait("began 3")
 
     worker.signal(signal.SIGTERM)
-    worker.wait_event("SIGTERM: no more jobs are claimed, running ones may finish")
+    worker.wait_event("worker_draining")
     diary.let_pass(3)
 
     assert worker.wait() == 0
@@ -203,7 +203,7 @@ def test_a_worker_frozen_past_its_lease_does_not_move_the_place_of_the_next_one(
     os.kill(child, signal.SIGCONT)
     diary.wait("done 2", 2)
     frozen.signal(signal.SIGCONT)
-    frozen.wait_event("lease lost, the result does not count")
+    frozen.wait_event("lease_lost")
 
     assert jobs.get(job_id).checkpoints == {"": 3}
     diary.let_pass(4)
@@ -227,7 +227,7 @@ def test_a_job_does_not_wait_for_a_redis_that_is_away(
     wait_until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
 
     diary.let_pass(3000)
-    worker.wait_event("job succeeded")
+    worker.wait_event("job_succeeded")
     server.restart()
 
     assert own.result(job_id) == 3000

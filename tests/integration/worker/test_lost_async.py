@@ -17,7 +17,7 @@ from tests.support.command_line import CommandLine
 from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 
-ASKED_TO_STOP = "SIGTERM: no more jobs are claimed, running ones may finish"
+ASKED_TO_STOP = "worker_draining"
 
 
 def start(start_worker: StartWorker, app: str = "loops", **settings: object) -> WorkerProcess:
@@ -195,7 +195,7 @@ def test_what_looks_at_a_worker_shows_them(
     assert found["busy"] == 2
 
     def stacks() -> dict[int, str]:
-        lines = worker.events("stacks")
+        lines = worker.events("stacks_reported")
         return {line["of_pid"]: line["stacks"] for line in lines if "stacks" in line}
 
     wait_until(lambda: set(pids.values()) <= set(stacks()), "their stacks are logged")

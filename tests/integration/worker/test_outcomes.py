@@ -103,9 +103,9 @@ def test_a_job_that_kills_its_child_is_poison_and_harms_nobody(
 
     dead = jobs.wait_dead(poison)
     assert dead.losses == 3
-    lost = worker.events("job lost with its child")
+    lost = worker.events("job_lost")
     assert [line["cause"] for line in lost if line["job_id"] == poison] == [cause] * 3
-    (buried,) = (line for line in worker.events("job buried") if line["job_id"] == poison)
+    (buried,) = (line for line in worker.events("job_buried") if line["job_id"] == poison)
     assert (buried["level"], buried["losses"]) == ("error", 3)
     assert dead.error is not None
     assert cause in dead.error.message or cause in dead.error.cause

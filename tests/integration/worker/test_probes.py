@@ -19,6 +19,7 @@ import pytest
 from tests.integration.worker.conftest import StartWorker
 from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import APPS, WorkerProcess
+from tests.support.logs import lines
 from tests.support.proxy import Proxy
 from tests.support.servers import ValkeyServer
 from tests.support.waiting import until, wait_until
@@ -143,7 +144,7 @@ def test_attempts_to_reconnect_are_few(
     crowd = Crowd(server.port)
     try:
         (folder / "a.go").touch()  # an outcome to settle, a lease to renew, an inbox to wait at
-        worker.wait_event("job succeeded")
+        worker.wait_event("job_succeeded")
         wait_missed(worker)
         before, began = crowd.count, time.monotonic()
         time.sleep(8)  # a rate is counted over some time
@@ -248,5 +249,5 @@ async def test_a_loop_that_is_stuck_is_no_life(
 
     assert [status for status, _ in seen] == [503, 503, 200, 200]
     assert "the supervisor's loop has not turned" in seen[0][1]
-    (told,) = [record for record in caplog.records if "has not turned" in record.message]
-    assert "in get_stuck" in vars(told)["stacks"], "the log says where, once"
+    (told,) = lines(caplog, "worker_stuck")
+    assert "in get_stuck" in told["stacks"], "the log says where, once"

@@ -36,7 +36,7 @@ def test_an_outcome_is_kept_until_redis_is_back(
 
     server.sync_and_kill()
     (folder / "a.go").touch()
-    worker.wait_event("job succeeded")
+    worker.wait_event("job_succeeded")
     wait_until(lambda: worker.metric("tidework_redis_errors_total") > 0, "Redis is missed")
     assert worker.probe("/livez")[0] == 200
     assert worker.probe("/readyz")[0] == 200
@@ -45,7 +45,7 @@ def test_an_outcome_is_kept_until_redis_is_back(
     assert own_jobs.result(job_id) == "held"
     assert own_jobs.get(job_id).deliveries == 1
     assert own_jobs.result(own_jobs.put("add", a=1, b=1)) == 2, "it works on"
-    worker.wait_event("Redis answers again")
+    worker.wait_event("redis_back")
 
 
 @pytest.mark.parametrize("task", ["charge", "charge_async"])
@@ -58,9 +58,7 @@ def test_a_block_that_ends_while_redis_is_away_is_done_and_not_done_again(
 
     server.sync_and_kill()
     (folder / "go").touch()
-    wait_until(
-        lambda: "is reported again until Redis takes it" in worker.text(), "the end cannot be told"
-    )
+    worker.wait_event("once_not_noted")
     server.restart()
 
     assert own_jobs.result(job_id) is True
@@ -74,7 +72,7 @@ def test_a_worker_waits_for_a_redis_that_comes_late(
 ) -> None:
     server.sync_and_kill()
     worker = start_worker(redis_url=server.url)
-    wait_until(lambda: "next attempt" in worker.text(), "it waits")
+    worker.wait_event("queue_not_opened")
     assert worker.probe("/readyz")[0] == 503
 
     server.restart()
@@ -91,12 +89,12 @@ def test_a_drain_without_redis_ends(
     wait_until((folder / "a.began").exists, "the job runs")
     server.sync_and_kill()
     (folder / "a.go").touch()
-    worker.wait_event("job succeeded")
+    worker.wait_event("job_succeeded")
 
     worker.signal(signal.SIGTERM)
 
     assert worker.wait() == 0
-    assert worker.events("Redis does not answer: unsettled jobs return when their leases expire")
+    assert worker.events("settlements_left")
 
 
 def test_a_redis_that_wants_a_password_is_a_clear_error(
@@ -107,6 +105,6 @@ def test_a_redis_that_wants_a_password_is_a_clear_error(
 
         assert worker.wait() == 2
 
-    (line,) = [line for line in worker.lines() if line.get("level") == "error"]
-    assert "credentials" in line["event"]
-    assert "redis://USER:PASSWORD@" in line["event"]
+    (line,) = worker.events("worker_misconfigured")
+    assert "credentials" in line["message"]
+    assert "redis://USER:PASSWORD@" in line["message"]

@@ -18,9 +18,9 @@ from tidework.model.job import JobState
 from tidework.worker import process
 
 LOADED = "the application was loaded anew"
-TOLD = "SIGHUP: the application is reloaded, for jobs that start after that"
+TOLD = "reload_asked"
 BEGINS_AGAIN = "the import begins again"
-DRAINS = "SIGHUP: the worker drains, so the application is not reloaded"
+DRAINS = "reload_ignored"
 
 APP = """
 import asyncio, os, threading, time
@@ -128,15 +128,15 @@ def test_a_job_that_was_unknown_runs_once_the_new_version_knows_it(
     wait_until(lambda: jobs.get(job_id).releases, "it is given back")
     # The next looks are seconds away, and then a minute.
     wait_until(lambda: jobs.get(job_id).releases >= 3, "several times")
-    warnings = [line for line in worker.lines() if "waits for a worker that knows" in line["event"]]
+    warnings = worker.events("job_unknown")
     assert [line["level"] for line in warnings] == ["warning"]
     assert "unknown task 'only_in_2'; did you mean 'only_in_1'?" in warnings[0]["cause"]
-    assert worker.events("job given back"), "the others are told as well"
+    assert worker.events("job_released"), "the others are told as well"
 
     versions.write(2)
     reload(worker)
 
-    recalled = worker.wait_event("jobs that waited for a worker that knows their task are ready")
+    recalled = worker.wait_event("jobs_known")
     assert (recalled["jobs"], recalled["queue"]) == (1, "jobs")
     assert jobs.result(job_id) == 2
     assert jobs.get(job_id).attempt == 1
@@ -152,9 +152,9 @@ def test_a_version_that_does_not_import_changes_nothing(
     worker.signal(signal.SIGHUP)
     wait_until(lambda: "is not loaded anew" in worker.text(), "it says so")
 
-    (line,) = [line for line in worker.lines() if "is not loaded anew" in line["event"]]
+    (line,) = [line for line in worker.lines() if "is not loaded anew" in line["message"]]
     assert line["level"] == "error"
-    assert "no_such_module" in line["event"]
+    assert "no_such_module" in line["message"]
     assert jobs.result(jobs.put("version"))[0] == 1
     assert jobs.result(jobs.put("only_in_1")) == 1
     assert worker.children(2) == before
@@ -196,7 +196,7 @@ def test_whoever_asks_again_meanwhile_gets_what_is_on_disk_then(
     assert jobs.result(jobs.put("version"))[0] == 3
     wait_one_template(worker)
     assert len(worker.events(LOADED)) == 1
-    assert not worker.events("a process outlived its job and was killed"), "we end it ourselves"
+    assert not worker.events("orphan_killed"), "we end it ourselves"
 
 
 def test_jobs_of_three_versions_side_by_side(
@@ -235,7 +235,7 @@ def test_a_death_in_the_old_version_runs_again_in_the_new(
     assert jobs.result(job_id) == 2
     assert is_alive(new_pid), "the others are not disturbed"
     wait_one_template(worker)
-    assert not [line for line in worker.lines() if "the next starts in" in line["event"]]
+    assert not [line for line in worker.lines() if "the next starts in" in line["message"]]
 
 
 def test_a_worker_whose_template_does_not_come_back_is_mended(
@@ -382,4 +382,4 @@ def test_a_terminal_that_goes_away_ends_the_worker(
     finally:
         os.close(ours)
         os.close(theirs)
-    assert worker.events("SIGHUP: no more jobs are claimed, running ones may finish")
+    assert worker.events("worker_draining")

@@ -25,11 +25,11 @@ def hold(jobs: Jobs, path: Path, task: str = "hold", **params: Any) -> str:
 
 def stacks(worker: WorkerProcess, count: int) -> dict[str, list[dict[str, Any]]]:
     """Have them logged; ``count`` processes by their kind."""
-    before = len(worker.events("stacks"))
+    before = len(worker.events("stacks_reported"))
     worker.signal(signal.SIGUSR1)
-    worker.wait_event("stacks", before + count)
+    worker.wait_event("stacks_reported", before + count)
     found: dict[str, list[dict[str, Any]]] = {}
-    for line in worker.events("stacks")[before:]:
+    for line in worker.events("stacks_reported")[before:]:
         found.setdefault(line["of"], []).append(line)
     assert all(line["pid"] == worker.pid for lines in found.values() for line in lines)
     return found
@@ -200,7 +200,7 @@ def test_signals_in_a_row_are_answered_and_end_nothing(
         for pid in (child, worker.template()):
             os.kill(pid, signal.SIGUSR1)
             os.kill(pid, signal.SIGWINCH)
-    worker.wait_event("stacks", 3)
+    worker.wait_event("stacks_reported", 3)
 
     (folder / "a.go").touch()
     assert jobs.result(job_id) == "held"

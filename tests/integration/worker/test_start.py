@@ -52,12 +52,9 @@ def test_a_worker_of_another_queue_than_its_tasks_says_so(start_worker: StartWor
 
     worker.wait_started()
 
-    wait_until(
-        lambda: "is declared for a queue that this worker serves (jbos)" in worker.text(), "told"
-    )
-    (line,) = [line for line in worker.lines() if "is declared for a queue" in line["event"]]
+    line = worker.wait_event("queue_without_tasks")
     assert line["level"] == "warning"
-    assert "they are declared for jobs; did you mean 'jobs'?" in line["event"]
+    assert "they are declared for jobs; did you mean 'jobs'?" in line["message"]
 
 
 def test_a_taken_probe_port(start_worker: StartWorker) -> None:
@@ -164,8 +161,13 @@ def test_one_id_is_found_in_every_line_about_a_job(start_worker: StartWorker, jo
         lines = [line for line in worker.lines() if line.get("job_id") == job_id]
         return [(line["event"], line["attempt"]) for line in lines]
 
-    wait_until(lambda: len(told()) == 2, "both attempts are told of")
-    assert told() == [("job failed, it will run again", 1), ("job buried", 2)]
+    wait_until(lambda: len(told()) == 4, "both attempts are told of")
+    assert told() == [
+        ("job_claimed", 1),
+        ("job_retried", 1),
+        ("job_claimed", 2),
+        ("job_buried", 2),
+    ]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every template starts afresh")

@@ -34,11 +34,7 @@ def own_jobs(redis: Troubled, namespace: str) -> Jobs:
 
 def wait_told(worker: WorkerProcess, trouble: Trouble) -> str:
     """What it says of its wait."""
-
-    def told() -> str:
-        return next((e for line in worker.lines() if "next attempt" in (e := line["event"])), "")
-
-    text = wait_until(told, "it says that it waits")
+    text = str(worker.wait_event("queue_not_opened")["message"])
     assert trouble.value in text
     return text
 
@@ -56,7 +52,7 @@ def test_a_worker_waits_until_redis_serves_and_says_so(
     assert worker.probe("/readyz")[0] == 503
     redis.mend(trouble)
 
-    worker.wait_event(f"Redis answers: queue {namespace}/jobs is open")
+    assert worker.wait_event("queue_opened")["namespace"] == namespace
     worker.wait_started()
     assert own_jobs.result(job_id) == 3
     assert own_jobs.get(job_id).deliveries == 1
@@ -118,13 +114,13 @@ def test_an_outcome_is_kept_until_redis_serves_again(
 
     redis.begin(trouble)
     (folder / "a.go").touch()
-    worker.wait_event("job succeeded")
+    worker.wait_event("job_succeeded")
     wait_until(lambda: trouble.value in worker.whole_text(), "it says why it cannot settle")
     redis.mend(trouble)
 
     assert own_jobs.result(job_id) == "held"
     assert own_jobs.get(job_id).deliveries == 1
-    worker.wait_event("Redis answers again")
+    worker.wait_event("redis_back")
     assert own_jobs.result(own_jobs.put("add", a=1, b=1)) == 2, "it works on"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.logs import lines
 from tests.support.servers import free_port
 from tidework.broker.broker import Broker, Leader
 from tidework.broker.connection.transport import Call
@@ -290,7 +291,8 @@ async def test_files_that_are_gone_leave_the_error_as_it_was(
     with pytest.raises(BrokerRefusedError, match="WRONGPASS"):
         await transport.run(CALL)
 
-    assert "no folder" in caplog.text
+    (line,) = lines(caplog, "redis_files_unreadable")
+    assert "no folder" in line["message"]
 
 
 async def test_a_call_that_was_refused_while_another_reopened_goes_the_new_way() -> None:

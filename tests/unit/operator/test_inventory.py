@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.fake_cluster import FakeCluster
+from tests.support.logs import events
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.inventory import Inventory, Relist
 
@@ -62,7 +63,7 @@ async def test_a_list_that_fails_leaves_all_as_it_was_and_is_tried_again_soon(
     assert not relisted.inventory.complete
     assert relisted.names() == []
     assert "planted by the test" in relisted.inventory.trouble
-    assert len(caplog.records) == 1
+    assert events(caplog) == ["listing_failed"]
 
     await relisted.relist.tick()
     assert (relisted.names(), relisted.inventory.trouble) == (["emails"], "")

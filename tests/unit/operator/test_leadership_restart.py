@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.logs import lines
 from tests.unit.operator.elections import Contest
 from tidework_operator.cluster import Kind
 
@@ -105,4 +106,4 @@ async def test_a_marker_that_cannot_be_written_is_said_and_borne(
         await leader.tick()
 
     assert leader.leading
-    assert "cannot note" in caplog.text
+    assert lines(caplog, "lead_not_noted")

@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from tests.support.fake_cluster import FakeCluster
+from tests.support.logs import lines
 from tests.unit.scheduler.rig import FlakyBroker
 from tidework.broker.broker import Broker
 from tidework.clock import ManualClock
@@ -167,7 +168,7 @@ async def test_a_queue_whose_term_cannot_be_raised_keeps_nobody_waiting(
     await leader.terms.tick()
 
     assert leader.terms.led == {EMAILS, REPORTS}
-    assert len([r for r in caplog.records if "is not led yet" in r.getMessage()]) == 1
+    assert len(lines(caplog, "queue_not_led")) == 1
 
 
 async def test_a_redis_that_hangs_is_not_waited_for() -> None:

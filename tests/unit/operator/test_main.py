@@ -65,7 +65,7 @@ def test_no_cluster_is_a_matter_of_configuration(
 
     said = json.loads(capsys.readouterr().err.splitlines()[-1])
     assert said["level"] == "error"
-    assert "TIDEWORK_KUBECONFIG" in said["event"]
+    assert "TIDEWORK_KUBECONFIG" in said["message"]
 
 
 def test_a_part_that_fails_is_status_1(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_cluster import FakeCluster
+from tests.support.logs import lines
 from tests.unit.scheduler.rig import FlakyBroker
 from tidework.broker.broker import Broker
 from tidework.clock import ManualClock
@@ -129,7 +130,8 @@ async def test_a_queue_with_a_document_that_cannot_be_read_is_left_out_whole(
 
     assert leader.names() == ["c"]
     assert EMAILS not in leader.registry.queues
-    assert "shop/emails waits for the API server" in caplog.text
+    (line,) = lines(caplog, "snapshot_unreadable")
+    assert (line["namespace"], line["queue"]) == ("shop", "emails")
 
 
 @pytest.mark.parametrize("method", ["queues", "crontasks"])

@@ -13,7 +13,7 @@ from tidework.settings import WorkerSettings
 from tidework_operator.cluster import Kind, Object
 from tidework_operator.naming import DESIRED_HASH_ANNOTATION, workers_name
 from tidework_operator.taskqueues.desired import Desired, desired_objects, seed_of
-from tidework_operator.taskqueues.worker_pod import HAND_BACK_S
+from tidework_operator.taskqueues.worker_pod import RELEASE_S
 
 UID = "6b1c7d6e"
 
@@ -205,7 +205,7 @@ def test_the_pod_is_given_the_grace_of_its_worker_and_a_rest(
     settings = WorkerSettings.load(hard_timeout_seconds=timeout, max_grace_seconds=most)
 
     grace = settings.grace.total_seconds()
-    assert spec["terminationGracePeriodSeconds"] == grace + HAND_BACK_S
+    assert spec["terminationGracePeriodSeconds"] == grace + RELEASE_S
 
 
 def test_names_come_from_the_pod_and_redis_from_the_secret_of_the_connection() -> None:

@@ -135,7 +135,7 @@ def test_an_image_that_would_run_as_root() -> None:
 
 
 def test_a_worker_that_cannot_start_as_configured_says_why() -> None:
-    line = json.dumps({"ts": "2026-01-05T10:00:00", "event": "no module named shop", "pid": 7})
+    line = json.dumps({"ts": "2026-01-05T10:00:00", "message": "no module named shop", "pid": 7})
     found = problem(pod("a", crashed(2, f"starting\n{line}\n")))
 
     assert found.reason == "CrashLoop"

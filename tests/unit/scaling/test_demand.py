@@ -74,7 +74,7 @@ def test_the_wait_rule_is_silent_without_a_wait_target() -> None:
 
 
 def test_fires_ahead_count_when_they_need_more_than_the_load() -> None:
-    assert weigh(load(), 1, scaling(), 3).words == "fires ahead -> 3"
+    assert weigh(load(), 1, scaling(), 3).words == "known fires -> 3"
     assert weigh(load(40), 1, scaling(), 3).replicas == 10
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.support.logs import events, lines
 from tests.unit.scheduler.rig import START, Rig, make_spec, unix
 from tidework.clock import ManualClock
 from tidework.model.fire import Verdict
@@ -72,11 +73,9 @@ async def test_a_skew_against_redis_is_told_once_and_shown(
     status = await rig.scheduler.status("digest")
     assert status is not None
     assert status.clock_skew == timedelta(0)
-    said = [r.getMessage() for r in caplog.records if "clock" in r.getMessage()]
-    assert said == [
-        f"this machine's clock is {abs(ahead)}.0 s {word} that of Redis; fires follow this machine",
-        "this machine's clock agrees with that of Redis again",
-    ]
+    assert [each for each in events(caplog) if "clock" in each] == ["clock_differs", "clock_agrees"]
+    (line,) = lines(caplog, "clock_differs")
+    assert f"{abs(ahead)}.0 s {word} that of Redis" in line["message"]
 
 
 async def test_a_small_skew_is_shown_and_not_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -88,4 +87,4 @@ async def test_a_small_skew_is_shown_and_not_told(caplog: pytest.LogCaptureFixtu
     status = await rig.scheduler.status("digest")
     assert status is not None
     assert status.clock_skew == timedelta(seconds=2)
-    assert not [r for r in caplog.records if "clock" in r.getMessage()]
+    assert not lines(caplog, "clock_differs")

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from tests.support.logs import events, lines
 from tests.unit.scheduler.rig import QUEUE, START, FlakyBroker
 from tidework.broker.broker import Broker
 from tidework.clock import ManualClock
@@ -133,7 +134,7 @@ async def test_a_redis_that_is_away_takes_no_term_and_is_told_once(
     for _ in range(5):
         await leadership.tick()
     assert leadership.term(QUEUE) == 1
-    assert len([r for r in caplog.records if "cannot renew" in r.getMessage()]) == 1
+    assert len(lines(caplog, "lead_not_renewed")) == 1
 
     room.flaky.away = False
     await leadership.tick()
@@ -174,8 +175,4 @@ async def test_winning_and_losing_are_logged(caplog: pytest.LogCaptureFixture) -
         await first.tick()
         await first.tick()
 
-    assert [record.getMessage() for record in caplog.records] == [
-        "leads queue shop/emails",
-        "leads queue shop/emails",
-        "lost the lead of queue shop/emails to another scheduler",
-    ]
+    assert events(caplog) == ["queue_led", "queue_led", "lead_lost"]

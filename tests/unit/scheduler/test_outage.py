@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.support.logs import events, lines
 from tests.unit.scheduler.rig import QUEUE, START, Rig, at, make_spec, unix
 from tidework.model.fire import Verdict
 from tidework.model.job import JobState
@@ -122,12 +123,10 @@ async def test_an_outage_is_told_in_one_line_per_crontask(
     with caplog.at_level(logging.INFO, logger="tidework.scheduler.queue_scheduler"):
         await rig.outage_to("19:00:00")
 
-    warned, told = [record.getMessage() for record in caplog.records]
-    assert warned == (
-        "CronTask digest: fires since 2026-01-05T10:01:00+00:00 are late; "
-        "its catchUp Latest decides which still run"
-    )
-    assert told == "CronTask digest fired"
+    assert events(caplog) == ["fires_late", "fired"]
+    (warned,) = lines(caplog, "fires_late")
+    assert "since 2026-01-05T10:01:00+00:00" in warned["message"]
+    assert "Latest" in warned["message"]
 
 
 async def test_a_clock_set_back_during_the_catching_up_fires_nothing_ahead_of_time() -> None:

@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from tests.support.logs import lines
 from tests.support.waiting import until
 from tests.unit.scheduler.rig import QUEUE, FlakyBroker, make_spec
 from tidework.broker.broker import Broker
@@ -143,10 +144,10 @@ async def test_a_program_that_starts_before_redis_waits_for_it(
     async with asyncio.TaskGroup() as group:
         broker = cast("Broker", flaky)
         running = group.create_task(run_scheduler(broker, [secondly()], keeper=Upkeep))
-        await until(lambda: "next attempt" in caplog.text)
+        await until(lambda: lines(caplog, "queue_not_opened"))
         flaky.away = False
         await until(lambda: _fired(memory))
-        assert f"Redis answers: queue {QUEUE} is open" in caplog.text
+        assert lines(caplog, "queue_opened")
         os.kill(os.getpid(), signal.SIGTERM)
         async with asyncio.timeout(20):
             await running
@@ -164,7 +165,7 @@ async def test_a_program_that_waits_for_redis_ends_at_sigterm(
     memory.open_queue = fail  # type: ignore[method-assign,assignment]
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         running = group.create_task(run_scheduler(memory, [secondly()], keeper=Upkeep))
-        await until(lambda: "next attempt" in caplog.text)
+        await until(lambda: lines(caplog, "queue_not_opened"))
         os.kill(os.getpid(), signal.SIGTERM)
         await running
 

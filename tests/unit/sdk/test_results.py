@@ -33,7 +33,7 @@ from tidework.settings import Settings
 from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker.child.execution import Execution
 from tidework.worker.frames import JobFrame
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 QUEUE = QueueName("ns", "default")
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -171,7 +171,7 @@ async def test_a_result_that_cannot_be_kept_is_a_success_without_it(
 
 async def test_a_result_that_is_not_kept_is_counted() -> None:
     numbers = WorkerNumbers("1", 1)
-    journal = Journal("q", numbers, ManualClock(NOON))
+    journal = JobLog("q", numbers, ManualClock(NOON))
 
     journal.note_ended(held("a"), Outcome.complete(refused_result("too long")), 0.1)
     journal.note_ended(held("b"), Outcome.complete(b"1"), 0.1)

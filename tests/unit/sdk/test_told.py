@@ -1,4 +1,4 @@
-"""What a running job is told: to be cancelled, to be handed back; and what becomes of it."""
+"""What a running job is told: to be cancelled, to be released; and what becomes of it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tidework.broker.connection.transport import drive
 from tidework.model.lease import ExchangeRequest
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker.child.execution import STOPPED, Execution
-from tidework.worker.frames import Cancel, HandBack, JobFrame, Stop
+from tidework.worker.frames import Cancel, JobFrame, Release, Stop
 
 __all__ = ["long_job"]
 
 
 @both
 def test_a_job_that_is_asked_back_ends_after_its_item(long_job: LongJob, is_async: bool) -> None:
-    walker = Walker([1, 2, 3], lambda item: long_job.tell(HandBack) if item == 2 else None)
+    walker = Walker([1, 2, 3], lambda item: long_job.tell(Release) if item == 2 else None)
     task = walker.task(is_async=is_async)
 
     outcome = long_job.run(task)

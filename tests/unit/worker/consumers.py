@@ -22,7 +22,7 @@ from tidework.worker import frames
 from tidework.worker.queue.consumer import Consumer
 from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.inbox import Inbox
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 from tidework.worker.queue.renewal import Renewal
 
 QUEUE = QueueName("test", "q")
@@ -76,7 +76,7 @@ class Bench(PoolBench):
         super().__init__(slots)
         self.broker = broker or UnsteadyBroker(lease)
         self.numbers = WorkerNumbers("0", slots)
-        self.journal = Journal("q", self.numbers, self.clock)
+        self.journal = JobLog("q", self.numbers, self.clock)
         facts = WorkerFacts(name, {"t": TaskSpec("t", "q")}, 600.0, 600.0, lease)
         self.pool.sources.clear()
         self.pool.claims._turns.clear()

@@ -160,7 +160,7 @@ async def test_who_stood_still_asks_whether_it_is_still_ours(
 async def test_an_answer_of_another_life_ends_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ahead = bench.inbox._ahead
+    ahead = bench.inbox._behind_wait
     ahead._unanswered = ExchangeRequest("w.1", 1, 1, woken=True, most_held=1)
 
     async def refuse(queue: QueueName, request: ExchangeRequest) -> ExchangeReply:
@@ -190,16 +190,16 @@ async def test_a_job_whose_place_was_taken_goes_to_others_at_once(bench: Bench) 
 
 
 async def test_nothing_is_sent_ahead_without_a_place(bench: Bench) -> None:
-    assert bench.consumer.compose_ahead() is not None
+    assert bench.consumer.compose_behind_wait() is not None
     for change in ("draining", "cordoned", "paused"):
         setattr(bench.consumer, change, True)
-        assert bench.consumer.compose_ahead() is None
+        assert bench.consumer.compose_behind_wait() is None
         setattr(bench.consumer, change, False)
     rival = Source(1)
     bench.pool.add_source(rival)
     rival.add("x", "y")
     bench.pool.run()
-    assert bench.consumer.compose_ahead() is None
+    assert bench.consumer.compose_behind_wait() is None
 
 
 async def test_the_sweep_that_rests_is_woken_by_documents(bench: Bench) -> None:

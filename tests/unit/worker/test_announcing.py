@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.support.logs import events
 from tests.unit.worker.consumers import Bench
 from tidework.clock import ManualClock
 from tidework.errors import BrokerUnavailableError
@@ -112,6 +113,7 @@ def test_an_unknown_task_is_warned_of_once_and_told_each_time(
         second, minutes = timedelta(seconds=1), timedelta(minutes=10)
         outcome = Outcome.release_unknown(second, minutes, f"unknown task {task!r}")
         journal.note_unfit(job, outcome)
+    assert events(caplog) == ["job_unknown", "job_released", "job_unknown"]
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "WARNING"]
     assert "600 s at most" in caplog.records[0].message
     assert caplog.records[0].__dict__["cause"] == "unknown task 'sned'"

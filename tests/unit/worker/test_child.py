@@ -197,11 +197,11 @@ def test_an_order_is_read_while_its_job_runs(served: ServedChild) -> None:
     assert started(served.report()) == 1
     assert served.attempts.wait(10)
     served.send(2, ahead=True)
-    served.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+    served.pipe.sendall(frames.order_frame(frames.Release(1)))
 
     served.child.on_told(0, None)
 
-    assert served.told == [frames.HandBack(1)]
+    assert served.told == [frames.Release(1)]
     served.gate.release(2)
     assert [ended(served.report()), started(served.report()), ended(served.report())] == [1, 2, 2]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.logs import lines
 from tidework.app import Tidework
 from tidework.clock import ManualClock
 from tidework.errors import CancelRequested
@@ -221,7 +222,7 @@ def test_success_is_logged_with_the_jobs_fields(caplog: pytest.LogCaptureFixture
     run(lambda: sys.version)
 
     (line,) = (json.loads(JsonFormatter({}).format(record)) for record in caplog.records)
-    expected = {"event": "job succeeded", "job_id": "j1", "task": "t", "queue": "emails"}
+    expected = {"event": "job_succeeded", "job_id": "j1", "task": "t", "queue": "emails"}
     assert expected.items() <= line.items()
     assert line["attempt"] == 1
     assert line["run_seconds"] >= 0
@@ -236,9 +237,10 @@ def test_a_result_that_is_refused_is_told_in_the_log(caplog: pytest.LogCaptureFi
     run(strange)
     run(lambda: "x" * RESULT_LIMIT)
 
-    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
-    assert all("without its result: task t returned" in text for text in caplog.messages)
-    assert {getattr(record, "job_id", "") for record in caplog.records} == {"j1"}
+    told = lines(caplog, "result_refused")
+    assert [line["levelname"] for line in told] == ["WARNING"] * 2
+    assert all("task t returned" in line["message"] for line in told)
+    assert {line["job_id"] for line in told} == {"j1"}
 
 
 def test_what_returns_after_it_was_cancelled_is_no_success_in_the_log(

@@ -81,7 +81,7 @@ def test_an_absurd_length_is_refused_before_it_is_awaited() -> None:
         (JOB.encode(), JOB),
         (frames.order_frame(frames.Stop(12)), frames.Stop(12)),
         (frames.order_frame(frames.Cancel(12)), frames.Cancel(12)),
-        (frames.order_frame(frames.HandBack(12)), frames.HandBack(12)),
+        (frames.order_frame(frames.Release(12)), frames.Release(12)),
         (frames.ping_frame(), frames.Ping()),
     ],
 )

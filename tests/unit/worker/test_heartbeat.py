@@ -17,7 +17,7 @@ from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
 from tidework.testing.memory.broker import MemoryBroker
 from tidework.worker.heartbeat import Heartbeat
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 ONE, TWO = QueueName("test", "one"), QueueName("test", "two")
 WORKER = "w.1"
@@ -54,7 +54,7 @@ class BeatingWorker:
         self.broker = Forgetful()
         self.reports = Reporter()
         numbers, clock = WorkerNumbers("1", 1), SystemClock()
-        queues = [(queue, Journal(queue.name, numbers, clock)) for queue in (ONE, TWO)]
+        queues = [(queue, JobLog(queue.name, numbers, clock)) for queue in (ONE, TWO)]
         self.beat = Heartbeat(self.broker, WORKER, queues, dict, self.reports, numbers, clock)
 
     async def ask(self, queue: QueueName = ONE) -> int:

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.support.logs import lines
 from tests.support.waiting import until
 from tests.unit.worker.consumers import QUEUE, Bench
 from tidework.broker.documents import MARKER, AcceptedDocument, RejectedDocument
@@ -233,9 +234,9 @@ async def test_an_unclear_field_is_told_once(
     await bench.wait_sent(1)
     await until(lambda: not bench.broker._queues[QUEUE].intake)
 
-    (record,) = [each for each in caplog.records if "unknown field" in each.getMessage()]
-    assert "'prio', which has no effect; did you mean 'priority'?" in record.getMessage()
-    assert record.__dict__["job_id"] == "j0"
+    (line,) = lines(caplog, "unknown_field")
+    assert "'prio', which has no effect; did you mean 'priority'?" in line["message"]
+    assert line["job_id"] == "j0"
 
 
 async def test_on_a_full_server_the_inbox_is_worked_off(

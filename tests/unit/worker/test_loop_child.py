@@ -169,9 +169,9 @@ def test_a_cancel_waits_for_the_item_of_a_job_and_a_stop_does_not(served: Served
     job = served.attempts.jobs[1]
     job.loops = 1
 
-    served.pipe.sendall(frames.order_frame(frames.HandBack(1)))
+    served.pipe.sendall(frames.order_frame(frames.Release(1)))
     assert served.report() == frames.Alive()
-    assert (job.hand_back_requested, job.stopped) == (True, False)
+    assert (job.release_requested, job.stopped) == (True, False)
     served.pipe.sendall(frames.order_frame(frames.Cancel(1)))
     assert served.report() == frames.Alive()
     assert (job.cancel_requested, job.interrupted) == (True, False)

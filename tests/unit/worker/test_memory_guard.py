@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.support.logs import lines
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import JobError, OutcomeKind
 from tidework.worker.held import Verdict
@@ -149,9 +150,9 @@ async def test_nobody_is_ended_for_what_others_hold(
         await bench.measure(950, 11, 12)
 
     assert bench.verdicts() == [None, None]
-    (told,) = [line for line in caplog.messages if "memory is short" in line]
-    assert "950 of 1000 MiB are in use" in told
-    assert "hold 23 MiB" in told
+    (told,) = lines(caplog, "memory_short")
+    assert "950 of 1000 MiB are in use" in told["message"]
+    assert "hold 23 MiB" in told["message"]
 
     await bench.measure(950, 11, 60)
     assert bench.verdicts() == [None, Verdict.MEMORY], "its end helps"

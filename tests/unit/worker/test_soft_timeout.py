@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.logs import lines
 from tests.unit.worker.function_runner import FunctionRunner
 from tidework import SoftTimeout
 from tidework.app import Tidework
@@ -220,9 +220,9 @@ def test_one_above_the_queues_hard_timeout_comes_a_bit_before_that_with_a_warnin
     found = [soft_seconds(spec, 600.0) for _ in range(3)]
 
     assert found == [600 * SHARE] * 3
-    (told,) = [r for r in caplog.records if r.levelno == logging.WARNING]
-    assert "task clipped" in told.getMessage()
-    assert "hardTimeoutSeconds" in told.getMessage()
+    (told,) = lines(caplog, "soft_timeout_clipped")
+    assert "task clipped" in told["message"]
+    assert "hardTimeoutSeconds" in told["message"]
 
 
 def test_it_travels_with_the_task() -> None:

@@ -227,7 +227,7 @@ async def test_a_worker_that_leaves_asks_for_jobs_at_a_checkpoint(bench: Bench) 
     bench.child.say(frames.said_frame(1, b"", b"{}"), frames.said_frame(1, b"", b'{"":1}'))
     bench.read()
 
-    assert bench.child.orders() == [frames.HandBack(1)], "once"
+    assert bench.child.orders() == [frames.Release(1)], "once"
 
 
 async def test_also_for_those_that_were_at_one_before(bench: Bench) -> None:
@@ -237,7 +237,7 @@ async def test_also_for_those_that_were_at_one_before(bench: Bench) -> None:
 
     bench.pool.stopping.leave(bench.pool.links())
 
-    assert bench.child.orders() == [frames.HandBack(1)]
+    assert bench.child.orders() == [frames.Release(1)]
 
 
 @pytest.mark.parametrize(

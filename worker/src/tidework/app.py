@@ -243,7 +243,7 @@ class Task(Generic[P, R]):
         return await self._plain.enqueue(*args, **kwargs)
 
     def enqueue_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
-        """As ``enqueue``."""
+        """Blocking form of ``enqueue``."""
         return self._plain.enqueue_sync(*args, **kwargs)
 
     async def enqueue_many(
@@ -255,7 +255,7 @@ class Task(Generic[P, R]):
     def enqueue_many_sync(
         self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
     ) -> list[JobHandle[R]]:
-        """As ``enqueue_many``."""
+        """Blocking form of ``enqueue_many``."""
         return self._plain.enqueue_many_sync(params, job_ids=job_ids)
 
 
@@ -349,7 +349,7 @@ class Enqueuer(Generic[P, R]):
         return self._handle(found)
 
     def enqueue_sync(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
-        """As ``enqueue``."""
+        """Blocking form of ``enqueue``."""
         job = self._call(args, kwargs)
         (found,) = self._task.app.client.enqueue_sync(self._task.spec.queue, [job])
         return self._handle(found)
@@ -370,7 +370,7 @@ class Enqueuer(Generic[P, R]):
     def enqueue_many_sync(
         self, params: Iterable[Mapping[str, Any]], *, job_ids: Iterable[str] | None = None
     ) -> list[JobHandle[R]]:
-        """As ``enqueue_many``."""
+        """Blocking form of ``enqueue_many``."""
         found: list[Enqueued] = []
         for batch in _batches(self._jobs(params, job_ids)):
             found += self._task.app.client.enqueue_sync(self._task.spec.queue, batch)

@@ -108,7 +108,7 @@ class Client:
         return found
 
     def enqueue_sync(self, queue: str, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
-        """As ``enqueue``."""
+        """Blocking form of ``enqueue``."""
         name = self._queues.get(queue) or self.queue(queue)
         if not jobs:
             return ()
@@ -121,7 +121,7 @@ class Client:
         return await _get(self._broker(), self.queue(queue), job_id)
 
     def get_sync(self, job_id: str, *, queue: str) -> JobRecord:
-        """As ``get``."""
+        """Blocking form of ``get``."""
         return drive(_get(self._blocking_broker(), self.queue(queue), job_id))
 
     async def result(self, job_id: str, *, queue: str, timeout: float | None = None) -> Any:
@@ -135,7 +135,7 @@ class Client:
         return (await self.wait_succeeded(job_id, queue=queue, timeout=timeout)).result
 
     def result_sync(self, job_id: str, *, queue: str, timeout: float | None = None) -> Any:
-        """As ``result``."""
+        """Blocking form of ``result``."""
         return self.wait_succeeded_sync(job_id, queue=queue, timeout=timeout).result
 
     async def wait_succeeded(
@@ -152,7 +152,7 @@ class Client:
     def wait_succeeded_sync(
         self, job_id: str, *, queue: str, timeout: float | None = None, is_known: bool = False
     ) -> JobRecord:
-        """As ``wait_succeeded``."""
+        """Blocking form of ``wait_succeeded``."""
         wait = _Wait(self._blocking_broker(), self.queue(queue), job_id, _sleep_blocking)
         return drive(wait.until_succeeded(timeout, is_known=is_known))
 
@@ -161,7 +161,7 @@ class Client:
         return await _cancel(self._broker(), self.queue(queue), job_id)
 
     def cancel_sync(self, job_id: str, *, queue: str) -> str:
-        """As ``cancel``."""
+        """Blocking form of ``cancel``."""
         return drive(_cancel(self._blocking_broker(), self.queue(queue), job_id))
 
     async def stats(self, queue: str) -> QueueStats:
@@ -169,7 +169,7 @@ class Client:
         return await self._broker().stats(self.queue(queue))
 
     def stats_sync(self, queue: str) -> QueueStats:
-        """As ``stats``."""
+        """Blocking form of ``stats``."""
         return drive(self._blocking_broker().stats(self.queue(queue)))
 
     async def queue_length(self, queue: str) -> int:
@@ -177,7 +177,7 @@ class Client:
         return (await self.stats(queue)).backlog
 
     def queue_length_sync(self, queue: str) -> int:
-        """As ``queue_length``."""
+        """Blocking form of ``queue_length``."""
         return self.stats_sync(queue).backlog
 
     async def jobs(
@@ -202,7 +202,7 @@ class Client:
         cursor: str | None = None,
         limit: int = 100,
     ) -> JobPage:
-        """As ``jobs``."""
+        """Blocking form of ``jobs``."""
         name, broker = self.queue(queue), self._blocking_broker()
         return drive(broker.list_jobs(name, state, within, cursor=cursor, limit=limit))
 
@@ -211,7 +211,7 @@ class Client:
         return await self._broker().list_errors(self.queue(queue), limit=limit)
 
     def errors_sync(self, queue: str, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
-        """As ``errors``."""
+        """Blocking form of ``errors``."""
         return drive(self._blocking_broker().list_errors(self.queue(queue), limit=limit))
 
     async def replay(self, job_ids: Sequence[str], *, queue: str) -> tuple[ReplayAnswer, ...]:
@@ -219,7 +219,7 @@ class Client:
         return await self._broker().replay(self.queue(queue), job_ids)
 
     def replay_sync(self, job_ids: Sequence[str], *, queue: str) -> tuple[ReplayAnswer, ...]:
-        """As ``replay``."""
+        """Blocking form of ``replay``."""
         return drive(self._blocking_broker().replay(self.queue(queue), job_ids))
 
     async def replay_all(self, queue: str, within: JobFilter = EVERY_JOB) -> Counter[ReplayAnswer]:
@@ -230,7 +230,7 @@ class Client:
         return await replay_all(self._broker(), self.queue(queue), within)
 
     def replay_all_sync(self, queue: str, within: JobFilter = EVERY_JOB) -> Counter[ReplayAnswer]:
-        """As ``replay_all``."""
+        """Blocking form of ``replay_all``."""
         return drive(replay_all(self._blocking_broker(), self.queue(queue), within))
 
     async def purge(self, job_ids: Sequence[str], *, queue: str) -> tuple[PurgeAnswer, ...]:
@@ -238,7 +238,7 @@ class Client:
         return await self._broker().purge(self.queue(queue), job_ids)
 
     def purge_sync(self, job_ids: Sequence[str], *, queue: str) -> tuple[PurgeAnswer, ...]:
-        """As ``purge``."""
+        """Blocking form of ``purge``."""
         return drive(self._blocking_broker().purge(self.queue(queue), job_ids))
 
     async def purge_all(
@@ -250,7 +250,7 @@ class Client:
     def purge_all_sync(
         self, queue: str, state: JobState, within: JobFilter = EVERY_JOB
     ) -> Counter[PurgeAnswer]:
-        """As ``purge_all``."""
+        """Blocking form of ``purge_all``."""
         return drive(purge_all(self._blocking_broker(), self.queue(queue), state, within))
 
     async def pause(self, queue: str, reason: str = "") -> bool:
@@ -261,7 +261,7 @@ class Client:
         return await self._broker().pause(self.queue(queue), reason)
 
     def pause_sync(self, queue: str, reason: str = "") -> bool:
-        """As ``pause``."""
+        """Blocking form of ``pause``."""
         return drive(self._blocking_broker().pause(self.queue(queue), reason))
 
     async def resume(self, queue: str) -> bool:
@@ -269,15 +269,15 @@ class Client:
         return await self._broker().resume(self.queue(queue))
 
     def resume_sync(self, queue: str) -> bool:
-        """As ``resume``."""
+        """Blocking form of ``resume``."""
         return drive(self._blocking_broker().resume(self.queue(queue)))
 
     async def close(self) -> None:
-        """Give back this event loop's connections. A loop that is shut down does so itself."""
+        """Close this event loop's connections. A loop that is shut down does so itself."""
         await self._brokers.close_of_loop()
 
     def close_sync(self) -> None:
-        """Give back the blocking connections."""
+        """Close the blocking connections."""
         self._brokers.close_blocking()
 
 
@@ -285,9 +285,10 @@ def _tell_enqueued(queue: str, jobs: Sequence[Job], found: Sequence[Enqueued]) -
     if not logger.isEnabledFor(logging.DEBUG):
         return
     for job, answer in zip(jobs, found, strict=True):
-        extra = {"job_id": answer.id, "task": job.task, "queue": queue}
-        event = "job enqueued" if answer.inserted else "job not enqueued, this one stands for it"
-        logger.debug(event, extra=extra)
+        event = "job_enqueued" if answer.inserted else "job_not_enqueued"
+        text = "job enqueued" if answer.inserted else "job not enqueued, this one stands for it"
+        extra = {"event": event, "job_id": answer.id, "task": job.task, "queue": queue}
+        logger.debug(text, extra=extra)
 
 
 _Sleep = Callable[[float], Coroutine[Any, Any, None]]

@@ -49,7 +49,7 @@ class Taken(NamedTuple):
 
 
 class Intake:
-    """Of one queue. note_rejected: called for each document that is refused"""
+    """Takes in the documents of one queue. note_rejected: called for each that is refused"""
 
     def __init__(
         self,
@@ -102,7 +102,12 @@ class Intake:
         if not logger.isEnabledFor(logging.DEBUG):
             return
         for found in documents:
-            extra = queue_fields(self._queue) | {"job_id": found.job.id, "task": found.job.task}
+            extra = {
+                "event": "document_taken_in",
+                **queue_fields(self._queue),
+                "job_id": found.job.id,
+                "task": found.job.task,
+            }
             logger.debug("document taken in", extra=extra)
 
     async def sweep(self) -> Taken:
@@ -156,7 +161,10 @@ class Intake:
                 self._note_rejected()
                 job_id = found.named or found.id
                 extra = queue_fields(self._queue) | {"job_id": job_id, "task": UNKNOWN_TASK}
-                logger.error("document refused", extra=extra | {"error": found.error.message})
+                logger.error(
+                    "document refused",
+                    extra={"event": "document_refused", **extra, "error": found.error.message},
+                )
         return accepted, rejected
 
     def _tell(self, job_id: str, field: str, meant: str) -> None:
@@ -168,7 +176,12 @@ class Intake:
             "a document has the unknown field %r, which has no effect; did you mean %r?",
             field,
             meant,
-            extra=queue_fields(self._queue) | {"job_id": job_id, "task": UNKNOWN_TASK},
+            extra={
+                "event": "unknown_field",
+                **queue_fields(self._queue),
+                "job_id": job_id,
+                "task": UNKNOWN_TASK,
+            },
         )
 
 

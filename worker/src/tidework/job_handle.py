@@ -1,4 +1,4 @@
-"""What an enqueue gives back: a job to wait for, look at or cancel."""
+"""What an enqueue returns: a job to wait for, look at or cancel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class JobHandle(Generic[R]):
         return self._read(record)
 
     def result_sync(self, *, timeout: float | None = None) -> R:
-        """As ``result``."""
+        """Blocking form of ``result``."""
         record = self._client.wait_succeeded_sync(
             self.id, queue=self.queue, timeout=timeout, is_known=True
         )
@@ -69,7 +69,7 @@ class JobHandle(Generic[R]):
         return await self._client.get(self.id, queue=self.queue)
 
     def get_sync(self) -> JobRecord:
-        """As ``get``."""
+        """Blocking form of ``get``."""
         return self._client.get_sync(self.id, queue=self.queue)
 
     async def cancel(self) -> str:
@@ -77,5 +77,5 @@ class JobHandle(Generic[R]):
         return await self._client.cancel(self.id, queue=self.queue)
 
     def cancel_sync(self) -> str:
-        """As ``cancel``."""
+        """Blocking form of ``cancel``."""
         return self._client.cancel_sync(self.id, queue=self.queue)

@@ -2,6 +2,7 @@
 
 Fields travel as ``extra={...}``; the job that runs in this context (set by the child) adds its
 id, task, queue, attempt to every line, the application's own included. One name per idea: FIELDS.
+What a line of Tidework tells is its field ``event``, one of log_events.EVENTS.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
+from tidework.log_events import EVENTS
 from tidework.model.identity import QueueName
 from tidework.settings import LogFormat, LogLevel
 
 job_fields: ContextVar[Mapping[str, Any] | None] = ContextVar("job_fields", default=None)
 
 FIELDS: Mapping[str, str] = {
+    "event": "what the line tells: one of the events below",
     "job_id": "id of the job",
     "task": "name of its task",
     "queue": "name of the queue",
@@ -80,28 +83,29 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: ts, level, event, logger, pid, the constant and own fields."""
+    """One JSON object per line: ts, level, message, logger, pid, the constant and own fields."""
 
     def __init__(self, constant: Mapping[str, Any]) -> None:
         super().__init__()
         self._constant = dict(constant)
 
     def format(self, record: logging.LogRecord) -> str:
+        fields = self._constant | _fields(record)
         line: dict[str, Any] = {
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            "logger": record.name,
-            "pid": os.getpid(),
         }
-        line |= self._constant | _fields(record)
+        if "event" in fields:  # in front of what it is about
+            line["event"] = fields["event"]
+        line |= {"message": record.getMessage(), "logger": record.name, "pid": os.getpid()}
+        line |= fields
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str, ensure_ascii=False)
 
 
 class HumanFormatter(logging.Formatter):
-    """``12:00:01 info    the event  key=value``"""
+    """``12:00:01 info    the message  key=value``, without our events: the message says it."""
 
     def __init__(self, constant: Mapping[str, Any]) -> None:
         super().__init__()
@@ -110,6 +114,8 @@ class HumanFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S")
         fields = self._constant | _fields(record)
+        if str(fields.get("event")) in EVENTS:
+            del fields["event"]
         tail = "".join(f" {name}={value}" for name, value in fields.items())
         line = f"{at} {record.levelname.lower():<7} {record.getMessage()}"
         if tail:

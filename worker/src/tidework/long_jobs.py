@@ -26,7 +26,7 @@ from tidework.errors import (
     ConfigurationError,
 )
 from tidework.model.current import CurrentJob, RunningJob, running_job
-from tidework.model.endings import GivenBack, HandedBack
+from tidework.model.endings import Released, ReleasedAtOnce
 from tidework.model.identity import QueueName
 from tidework.model.progress import (
     MOST_CHECKPOINTS,
@@ -75,8 +75,8 @@ def checkpoint(
               number of finished items stands for them
     name:     tells several checkpoints of one job apart; at most 16 of them, 40 characters each
     An item is finished when the loop asks for the next one. When the worker is to end, or somebody
-    has the job cancelled, the loop ends there: the job is given back uncounted to go on elsewhere,
-    or is cancelled (CancelRequested). It is given back likewise if Redis is away when the first
+    has the job cancelled, the loop ends there: the job is released uncounted to go on elsewhere,
+    or is cancelled (CancelRequested). It is released likewise if Redis is away when the first
     loop begins. Raises ConfigurationError for a bad value, CheckpointError if the item where it
     stands does not come, BrokerError if Redis refuses to say where that is.
     """
@@ -142,7 +142,7 @@ class Checkpoint(Generic[T]):
             return dict(await broker.checkpoints(*_place_of(job.describe())))
         except BrokerUnavailableError as error:
             # Nothing of the loop was done: that Redis is away is no fault of the job.
-            raise GivenBack(
+            raise Released(
                 f"the position of {where(self._name)} cannot be read: {error}"
             ) from error
 
@@ -204,8 +204,8 @@ class _Walk(Generic[T]):
         if job.stopped:
             job.interrupted = True
             raise cancelled()
-        if job.hand_back_requested:
-            raise HandedBack(f"the worker leaves: {where(self._name)} goes on elsewhere")
+        if job.release_requested:
+            raise ReleasedAtOnce(f"the worker leaves: {where(self._name)} goes on elsewhere")
 
     def key_of(self, item: T) -> Key | None:
         """Of an item that is to be done; None if it was finished in an earlier attempt."""

@@ -64,7 +64,7 @@ class Loop:
             try:
                 wait = await self._tick()
             except self._tolerates as error:
-                logger.warning("%s: %s", self.name, error)
+                logger.warning("%s: %s", self.name, error, extra={"event": "round_failed"})
                 wait = self._pause
             if self._stopping:
                 return

@@ -70,7 +70,7 @@ class WorkerNumbers:
         self.last_heartbeat_at = 0.0
 
     def total(self, event: str) -> int:
-        """Of all queues and tasks."""
+        """The number of an event over all queues and tasks."""
         return sum(self.jobs[event].values())
 
 

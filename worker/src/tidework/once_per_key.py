@@ -30,7 +30,7 @@ from tidework.errors import (
     NotDurableError,
 )
 from tidework.model.current import CurrentJob, current_job
-from tidework.model.endings import GivenBack
+from tidework.model.endings import Released
 from tidework.model.identity import QueueName
 from tidework.model.lease import Lease
 from tidework.model.spans import Seconds, span_given
@@ -89,13 +89,13 @@ class Once:
             answer = await broker.once_begin(queue, lease, self._key)
         except (BrokerUnavailableError, NotDurableError) as error:
             # Nothing of the block was done: that Redis is away is no fault of the job.
-            raise GivenBack(
+            raise Released(
                 f"Redis does not say which job does once({self._key!r}): {error}"
             ) from error
         if answer is OnceAnswer.LOST:
             raise LeaseLostError(job.id, job.queue)
         if answer is OnceAnswer.PENDING:
-            raise GivenBack(f"another job is in the block of once({self._key!r})")
+            raise Released(f"another job is in the block of once({self._key!r})")
         self._held = (queue, lease) if answer is OnceAnswer.FIRST else None
         return self._held is not None
 
@@ -109,7 +109,7 @@ class Once:
         except BrokerError as error:
             if not self._failures:
                 text = "the end of once(%r) is reported again until Redis takes it: %s"
-                logger.warning(text, self._key, error)
+                logger.warning(text, self._key, error, extra={"event": "once_not_noted"})
             self._failures += 1
             return False
         self._held = None
@@ -125,7 +125,12 @@ class Once:
         try:
             await broker.once_end(queue, lease, self._key, ttl=None)
         except BrokerError as error:  # the block's own error is what counts
-            logger.warning("the mark of once(%r) stays while its job runs: %s", self._key, error)
+            logger.warning(
+                "the mark of once(%r) stays while its job runs: %s",
+                self._key,
+                error,
+                extra={"event": "once_not_forgotten"},
+            )
 
     def _pause(self) -> float:
         return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures - 1, 10))
@@ -135,7 +140,7 @@ def once(key: str, ttl: Seconds) -> Once:
     """Have the block done once per key of the job's queue, within ``ttl`` (seconds) after it.
 
     key: 1 to 200 printable characters. What is entered is True for the job that is to do the block,
-    False if it was done. While another job is at it, this one is given back uncounted and runs
+    False if it was done. While another job is at it, this one is released uncounted and runs
     again after 1 s, then 2 s, 4 s and so on up to a minute; likewise if Redis is away at the
     start. If the block raises, whoever comes next is the first again.
     Raises ConfigurationError for a bad value and outside of a job, LeaseLostError, and BrokerError

@@ -53,20 +53,28 @@ async def open_queues_until(
 
 async def _open(broker: Store, queue: QueueName) -> None:
     backoff = Backoff()
-    while True:
-        try:
-            await broker.open_queue(queue)
-        except PASSING as error:
-            delay = backoff.next().total_seconds()
-            logger.warning(
-                "queue %s cannot be opened yet: %s; next attempt in %.1f s",
-                queue,
-                error,
-                delay,
-                extra=queue_fields(queue),
-            )
-            await asyncio.sleep(delay)
-        else:
-            break
+    while (error := await _failure(broker, queue)) is not None:
+        delay = backoff.next().total_seconds()
+        logger.warning(
+            "queue %s cannot be opened yet: %s; next attempt in %.1f s",
+            queue,
+            error,
+            delay,
+            extra={"event": "queue_not_opened", **queue_fields(queue)},
+        )
+        await asyncio.sleep(delay)
     if backoff.failures:
-        logger.info("Redis answers: queue %s is open", queue, extra=queue_fields(queue))
+        logger.info(
+            "Redis answers: queue %s is open",
+            queue,
+            extra={"event": "queue_opened", **queue_fields(queue)},
+        )
+
+
+async def _failure(broker: Store, queue: QueueName) -> Exception | None:
+    """Why the queue cannot be opened now; None once it is open."""
+    try:
+        await broker.open_queue(queue)
+    except PASSING as error:
+        return error
+    return None

@@ -49,7 +49,9 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = "tidework", self.server_address[1]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        logger.debug("a probe of %s failed: %r", client_address, request)
+        logger.debug(
+            "a probe of %s failed: %r", client_address, request, extra={"event": "probe_failed"}
+        )
 
 
 class ProbeServer:
@@ -84,7 +86,11 @@ class ProbeServer:
         try:
             socket.create_connection((str(host), port), timeout=1).close()
         except OSError:
-            logger.debug("the probes did not answer at the end", exc_info=True)
+            logger.debug(
+                "the probes did not answer at the end",
+                exc_info=True,
+                extra={"event": "probe_failed"},
+            )
         self._thread.join(timeout=2)
         self._server.server_close()
 
@@ -118,4 +124,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        logger.debug(format, *args)
+        logger.debug(format, *args, extra={"event": "probe_answered"})

@@ -80,7 +80,6 @@ class Fleet:
 
     @property
     def states(self) -> ReplicaStates:
-        """As the decision takes them."""
         active = self.active
         busy = sum(pod.leases > 0 for pod in active)
         starting = sum(pod.leases == 0 and not pod.is_ready for pod in active)

@@ -89,7 +89,9 @@ class Autoscaler:
             sight = await look_at_cluster(self._cluster, self._namespaces)
         except ClusterError as error:
             if self._cluster_answers:
-                logger.warning("replicas stay as they are: %s", error)
+                logger.warning(
+                    "replicas stay as they are: %s", error, extra={"event": "scaling_suspended"}
+                )
             self._cluster_answers = False
             return EVERY
         self._cluster_answers = True
@@ -158,7 +160,9 @@ class Autoscaler:
             await self._configure(document, memory)
             return await self._rounds.run(Subject(found, document, deployment, pods, redis), memory)
         except StaleTermError as error:
-            logger.warning("%s", error, extra=queue_fields(queue) | {"term": term})
+            logger.warning(
+                "%s", error, extra={"event": "write_fenced", **queue_fields(queue), "term": term}
+            )
             self._terms.refuse(queue, term)
             self._memories.pop(uid, None)
             return _idle(deployment, _NOT_LED)

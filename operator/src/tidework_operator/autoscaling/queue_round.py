@@ -112,7 +112,7 @@ class QueueRound:
                 "cannot cordon workers of queue %s: %s",
                 queue,
                 str(error) or "no answer",
-                extra=queue_fields(queue),
+                extra={"event": "cordon_failed", **queue_fields(queue)},
             )
             return {}
         memory.note_cordoned([worker.incarnation for worker in answer])
@@ -129,7 +129,12 @@ class QueueRound:
                 if error.is_conflict:
                     return None  # overtaken: the next round sees by whom
                 queue = subject.document.queue_name
-                logger.warning("queue %s: %s", queue, error, extra=queue_fields(queue))
+                logger.warning(
+                    "queue %s: %s",
+                    queue,
+                    error,
+                    extra={"event": "scaling_failed", **queue_fields(queue)},
+                )
                 return Trouble("ScaleFailed", str(error))
             memory.note_applied(action, fleet, self._clock.monotonic(), self._clock.now())
             if isinstance(action, Scale):
@@ -141,7 +146,9 @@ class QueueRound:
     ) -> None:
         words = f"replicas {fleet.replicas} -> {action.replicas}: {decision.reason}"
         queue = subject.document.queue_name
-        logger.info("queue %s: %s", queue, words, extra=queue_fields(queue))
+        logger.info(
+            "queue %s: %s", queue, words, extra={"event": "queue_scaled", **queue_fields(queue)}
+        )
         if action.replicas > fleet.replicas or action.replicas == decision.drain_to:
             # The steps between are many; the last one says enough.
             await self._events.post(subject.found, "Scaled", words)

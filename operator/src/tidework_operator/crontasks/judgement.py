@@ -47,7 +47,7 @@ class Subject:
 
     @property
     def hard_timeout(self) -> int | None:
-        """Of its TaskQueue, in seconds."""
+        """The hard timeout of its TaskQueue in seconds; None if that has none or is missing."""
         return self.queues.get(self.reading.queue)
 
 

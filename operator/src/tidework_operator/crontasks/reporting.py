@@ -138,12 +138,16 @@ class StatusReporter:
     def _bear(self, error: ClusterError) -> None:
         if error.status in (_GONE, _REFUSED) or error.is_conflict:
             # It is about this object alone, which has changed or is gone.
-            logger.info("%s", error)
+            logger.info("%s", error, extra={"event": "status_not_written"})
             return
         self._resting_until = self._clock.monotonic() + _REST_S
         if not self._is_troubled:
             self._is_troubled = True
-            logger.warning("the status of CronTasks cannot be written: %s", error)
+            logger.warning(
+                "the status of CronTasks cannot be written: %s",
+                error,
+                extra={"event": "status_not_written"},
+            )
 
     async def _tell(
         self, found: Object, before: Mapping[str, Any], conditions: Sequence[Condition]
@@ -177,7 +181,7 @@ class StatusReporter:
                 if await self._jobs.get_job(spec.queue, job_id) is not None:
                     manual = ManualRun(nonce=spec.run_now[:MAX_NONCE], job=job_id)
         except BrokerError as error:
-            extra = queue_fields(spec.queue) | {"crontask": spec.name}
+            extra = {"event": "runs_unreadable", **queue_fields(spec.queue), "crontask": spec.name}
             logger.debug("runs of CronTask %s: %s", spec.name, error, extra=extra)
         return Runs(last, manual)
 

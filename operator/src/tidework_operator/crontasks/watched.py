@@ -23,13 +23,11 @@ class Watched:
 
     @property
     def namespace(self) -> str:
-        """Of the object."""
         namespace: str = self.found["metadata"]["namespace"]
         return namespace
 
     @property
     def name(self) -> str:
-        """Of the object."""
         name: str = self.found["metadata"]["name"]
         return name
 

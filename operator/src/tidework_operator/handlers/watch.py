@@ -80,7 +80,12 @@ class Watch:
             self._pause = self._patience.watch_pause
         pause, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
         seconds = pause.total_seconds()
-        logger.warning("the watch has ended and restarts in %g s: %s", seconds, why)
+        logger.warning(
+            "the watch has ended and restarts in %g s: %s",
+            seconds,
+            why,
+            extra={"event": "watch_ended"},
+        )
         self._listings = self._inventory.listings
         self._on_end()
         return pause
@@ -126,7 +131,7 @@ async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
     _, left = await asyncio.wait(tasks, timeout=END_WITHIN.total_seconds())
     if left:
         names = ", ".join(sorted(task.get_name() for task in left))
-        logger.error("parts of the watch do not end: %s", names)
+        logger.error("parts of the watch do not end: %s", names, extra={"event": "watch_not_ended"})
 
 
 def _reason(tasks: Collection[asyncio.Task[None]]) -> str:

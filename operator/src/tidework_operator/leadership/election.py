@@ -108,7 +108,9 @@ class Election:
         except ClusterError as error:
             if error.is_conflict:
                 # Somebody was faster: who, the next look tells.
-                logger.info("the Lease changed under us: %s", error)
+                logger.info(
+                    "the Lease changed under us: %s", error, extra={"event": "lease_changed"}
+                )
             else:
                 self._bear(error)
         else:
@@ -136,7 +138,7 @@ class Election:
         }
         await self._cluster.replace(Kind.LEASE, {**record.body, "spec": spec})
         self._mark(leads=False)
-        logger.info("gave the Lease %s back", self._name)
+        logger.info("released the Lease %s", self._name, extra={"event": "lease_released"})
 
     async def _look(self) -> None:
         body = await self._cluster.get(Kind.LEASE, self._namespace, self._name)
@@ -155,7 +157,9 @@ class Election:
         if self._record is None or self._record.stamp != record.stamp:
             self._seen_at = now
         if self._record is None or self._record.holder != record.holder:
-            logger.info("the Lease is held by %s", record.holder or "nobody")
+            logger.info(
+                "the Lease is held by %s", record.holder or "nobody", extra={"event": "lease_held"}
+            )
         self._record = record
         self.holder = record.holder
         if record.holder == self._identity:
@@ -190,7 +194,12 @@ class Election:
         if not self._troubled:
             self._troubled = True
             goes_on = "this replica goes on leading" if self.leading else "it stands by"
-            logger.warning("cannot look at the Lease, %s: %s", goes_on, error)
+            logger.warning(
+                "cannot look at the Lease, %s: %s",
+                goes_on,
+                error,
+                extra={"event": "lease_unreadable"},
+            )
         if self.leading or self._record is not None or not self._led_before():
             return
         # We led before a restart. Had another taken the Lease since, there would be two leaders
@@ -206,7 +215,7 @@ class Election:
         self.leading = True
         self.tenure += 1
         self._mark(leads=True)
-        logger.info("this replica leads: it %s", why)
+        logger.info("this replica leads: it %s", why, extra={"event": "replica_leads"})
         self._on_change()
 
     def _stop(self, why: str) -> None:
@@ -215,7 +224,7 @@ class Election:
         if not self.leading:
             return
         self.leading = False
-        logger.warning("this replica leads no more: %s", why)
+        logger.warning("this replica leads no more: %s", why, extra={"event": "replica_stands_by"})
         self._on_change()
 
     @property
@@ -243,7 +252,12 @@ class Election:
             else:
                 self._marker.unlink(missing_ok=True)
         except OSError as error:
-            logger.warning("cannot note in %s that this replica leads: %s", self._marker, error)
+            logger.warning(
+                "cannot note in %s that this replica leads: %s",
+                self._marker,
+                error,
+                extra={"event": "lead_not_noted"},
+            )
 
 
 def _micro_time(moment: datetime) -> str:

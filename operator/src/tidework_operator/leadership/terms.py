@@ -73,7 +73,7 @@ class ClusterLeadership:
             return
         del self._terms[queue]
         self._refused_at[queue] = self._election.confirmed
-        extra = queue_fields(queue) | {"term": term}
+        extra = {"event": "lead_lost", **queue_fields(queue), "term": term}
         logger.warning(
             "queue %s: term %d was refused, somebody else leads it", queue, term, extra=extra
         )
@@ -134,11 +134,15 @@ class ClusterLeadership:
             return
         self._terms[queue] = term
         self._refused_at.pop(queue, None)
-        logger.info("leads queue %s", queue, extra=queue_fields(queue) | {"term": term})
+        logger.info(
+            "leads queue %s",
+            queue,
+            extra={"event": "queue_led", **queue_fields(queue), "term": term},
+        )
         self._on_change()
 
     def _note_trouble(self, queue: QueueName, why: str) -> None:
         if queue not in self._troubled:
             self._troubled.add(queue)
-            extra = queue_fields(queue)
+            extra = {"event": "queue_not_led", **queue_fields(queue)}
             logger.warning("queue %s is not led yet: %s", queue, why, extra=extra)

@@ -81,7 +81,7 @@ def judge(subject: Subject) -> tuple[Condition, ...]:
 
 
 def judge_invalid(errors: ManifestErrors) -> tuple[Condition, ...]:
-    """Of one whose spec cannot be read: what runs is left as it is."""
+    """The conditions of a TaskQueue whose spec cannot be read: what runs is left as it is."""
     faults = "; ".join(
         f"{error.field}: {error.reason}" if error.field else error.reason for error in errors.errors
     )

@@ -119,7 +119,7 @@ class WorkerObjects:
             return await self._apply(queue, desired)
         except ClusterError as error:
             name = queue.queue_name
-            extra = queue_fields(name)
+            extra = {"event": "objects_not_written", **queue_fields(name)}
             logger.warning("the objects of TaskQueue %s: %s", name, error, extra=extra)
             return trouble_of(error)
 

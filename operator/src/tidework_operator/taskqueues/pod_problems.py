@@ -245,7 +245,7 @@ def _last_words(text: str | None) -> str:
         line = json.loads(lines[-1])
     except ValueError:
         return lines[-1]
-    return str(line["event"]) if isinstance(line, dict) and "event" in line else lines[-1]
+    return str(line["message"]) if isinstance(line, dict) and "message" in line else lines[-1]
 
 
 def _said(text: str | None) -> str:

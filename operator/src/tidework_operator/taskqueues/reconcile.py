@@ -121,7 +121,11 @@ class TaskQueueReconciler:
             )
         except ClusterError as error:
             if error.status != 404:
-                extra = {"queue": metadata["name"], "namespace": metadata["namespace"]}
+                extra = {
+                    "event": "status_not_written",
+                    "queue": metadata["name"],
+                    "namespace": metadata["namespace"],
+                }
                 logger.warning("the status of %s: %s", metadata["name"], error, extra=extra)
             self._written[uid] = _Written({}, now, failures + 1)
             return

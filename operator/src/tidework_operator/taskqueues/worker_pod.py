@@ -26,8 +26,8 @@ from tidework_operator.naming import (
 CONTAINER = "worker"
 COMMAND = ("tidework", "worker")
 
-HAND_BACK_S = 15
-"""What a worker has beyond its grace to hand back its jobs and end, before SIGKILL."""
+RELEASE_S = 15
+"""What a worker has beyond its grace to release its jobs and end, before SIGKILL."""
 
 LIVENESS_GRACE_S = 10
 """A worker whose loop stands still will not drain: its end must not take the drain's long grace."""
@@ -63,7 +63,7 @@ def _note_version(template: Object) -> None:
 def termination_grace_s(queue: TaskQueue) -> int:
     """From SIGTERM to SIGKILL: the grace of the worker (WorkerSettings.grace) and a rest."""
     spec = queue.spec
-    return min(spec.hard_timeout_seconds + 10, spec.max_grace_seconds) + HAND_BACK_S
+    return min(spec.hard_timeout_seconds + 10, spec.max_grace_seconds) + RELEASE_S
 
 
 def _pod_spec(queue: TaskQueue) -> Object:

@@ -18,7 +18,7 @@ of params, since escapes and indentation are the writer's business."""
 BEGINNING_BYTES = 4096
 """So many are kept of one that is too long (as in fragments/large.lua)."""
 MOST_BYTES = 4 * MAX_DOCUMENT_BYTES
-"""Of the documents that come at once."""
+"""Bytes of the documents that come at once."""
 
 
 class Beginning(bytes):

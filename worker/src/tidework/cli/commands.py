@@ -58,7 +58,7 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, which would suggest none of the commands that are elsewhere."""
+        """Refuse it as click does, which would suggest none of the commands that are elsewhere."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             from difflib import get_close_matches  # a worker never needs it

@@ -19,7 +19,7 @@ class QueueCommand(click.Command):
     allow_extra_args = True
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, with a hint about arguments that are left over."""
+        """Parse as click does, with a hint about arguments that are left over."""
         left = super().parse_args(ctx, args)
         if left:
             ctx.fail(

@@ -148,8 +148,8 @@ class LocalWorkers:
         for worker in self._serving():
             self._drain(worker)
 
-    def hand_back_all(self) -> None:
-        """Have draining workers give back what they run, uncounted, and end now."""
+    def release_all(self) -> None:
+        """Have draining workers release what they run, uncounted, and end now."""
         for worker in self._workers:
             # Another signal than that of the drain: two equal ones that come at once are one.
             worker.process.send_signal(signal.SIGINT)

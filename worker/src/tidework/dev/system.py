@@ -3,7 +3,7 @@
 Start: documents are read (faults end it before anything runs), server, queues, then the loops.
 Shutdown order, on SIGINT or SIGTERM: no more reloads, decisions and fires; workers drain; then
 the broker is closed and the server stopped, its data written. A second signal makes the workers
-hand back at once, a third kills them: their leases bring the jobs back.
+release what runs at once, a third kills them: their leases bring the jobs back.
 If this process is killed, the kernel ends the workers and the server (see tether.py).
 """
 
@@ -247,7 +247,7 @@ class DevSystem:
         self._stopping.set()
         for scaled in self._queues.values():
             if self._signals == 2:
-                scaled.workers.hand_back_all()
+                scaled.workers.release_all()
             elif self._signals > 2:
                 scaled.workers.kill_all()
 

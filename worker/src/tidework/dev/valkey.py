@@ -71,7 +71,7 @@ class EmbeddedValkey:
 
     @property
     def url(self) -> str:
-        """Of this server and no other that may listen on its port."""
+        """The URL of this server, and of no other that may listen on its port."""
         return f"redis://{self._user}:{self._password}@{HOST}:{self.port}/0"
 
     @property
@@ -81,7 +81,6 @@ class EmbeddedValkey:
 
     @property
     def pid(self) -> int | None:
-        """Of the server process."""
         return None if self._process is None else self._process.pid
 
     def exit_cause(self) -> str | None:

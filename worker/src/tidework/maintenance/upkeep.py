@@ -115,11 +115,20 @@ class Upkeep:
             self.counters.failures += 1
             if queue not in self._troubled:
                 self._troubled.add(queue)
-                logger.warning("no upkeep of queue %s: %s", queue, error, extra=queue_fields(queue))
+                logger.warning(
+                    "no upkeep of queue %s: %s",
+                    queue,
+                    error,
+                    extra={"event": "upkeep_failed", **queue_fields(queue)},
+                )
             return None
         if queue in self._troubled:
             self._troubled.discard(queue)
-            logger.info("upkeep of queue %s goes on", queue, extra=queue_fields(queue))
+            logger.info(
+                "upkeep of queue %s goes on",
+                queue,
+                extra={"event": "upkeep_back", **queue_fields(queue)},
+            )
         self.counters.add(reply)
         self._watch_dead(queue, reply)
         if reply.reaped or reply.buried:
@@ -128,7 +137,7 @@ class Upkeep:
                 queue,
                 reply.reaped,
                 reply.buried,
-                extra=queue_fields(queue),
+                extra={"event": "leases_reaped", **queue_fields(queue)},
             )
         return reply
 
@@ -151,7 +160,9 @@ class Upkeep:
             if not inbox.troubled:
                 inbox.troubled = True
                 text = "documents of queue %s are not taken in: %s"
-                logger.warning(text, queue, error, extra=queue_fields(queue))
+                logger.warning(
+                    text, queue, error, extra={"event": "intake_failed", **queue_fields(queue)}
+                )
             return 0
         inbox.troubled = False
         self.counters.taken_in += taken
@@ -169,7 +180,7 @@ class Upkeep:
                 queue,
                 dropped,
                 reply.dead_limit,
-                extra=queue_fields(queue),
+                extra={"event": "dead_letters_dropped", **queue_fields(queue)},
             )
         if not 0 < reply.dead_limit * DEAD_ALARM <= reply.dead:
             self._alarmed.discard(queue)
@@ -181,5 +192,5 @@ class Upkeep:
                 queue,
                 reply.dead,
                 reply.dead_limit,
-                extra=queue_fields(queue),
+                extra={"event": "dead_letters_many", **queue_fields(queue)},
             )

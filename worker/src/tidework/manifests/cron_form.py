@@ -52,7 +52,7 @@ FORM = (
     + _BLANKS.join(_list(field) for field in FIELDS)
     + "[ \\t]*"
 )
-"""Of the whole text. Letters of any case: a lower ``h`` is left to the parser."""
+"""Pattern of the whole text. Letters of any case: a lower ``h`` is left to the parser."""
 
 FORM_IN_WORDS = (
     "write minutes 0-59, hours 0-23, days 1-31, months 1-12 or JAN-DEC, weekdays 0-6 or SUN-SAT, "

@@ -65,7 +65,7 @@ class Status(Part):
     )
 
     def document(self) -> dict[str, Any]:
-        """As the API server takes it; what is None is left out."""
+        """The status as the API server takes it; what is None is left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

@@ -36,7 +36,7 @@ def check_priority(what: str, value: Any) -> None:
 
 
 def check_timeout(what: str, value: timedelta) -> None:
-    """Of one attempt."""
+    """Refuse a timeout of an attempt that is out of bounds. Raises ConfigurationError."""
     if not SHORTEST_TIMEOUT_S <= value.total_seconds() <= LONGEST_TIMEOUT_S:
         raise ConfigurationError(
             f"{what} of {value.total_seconds():g} s has to lie between {SHORTEST_TIMEOUT_S:g} s "

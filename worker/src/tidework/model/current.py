@@ -64,7 +64,7 @@ class RunningJob:
     interrupt: Callable[[], None] | None = None
     loops = 0
     cancel_requested = False
-    hand_back_requested = False
+    release_requested = False
     stopped = False
     interrupted = False
     over = False

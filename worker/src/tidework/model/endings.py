@@ -20,20 +20,20 @@ class Retry(Exception):  # noqa: N818 - an instruction of the task's author, not
         self.delay = None if delay is None else span_given("Retry: delay", delay)
 
 
-class GivenBack(BaseException):
-    """Give the job back uncounted, to run again later. The text is its reason."""
+class Released(BaseException):
+    """Release the job, to run again later, uncounted. The text is its reason."""
 
     at_once = False
 
 
-class HandedBack(GivenBack):
+class ReleasedAtOnce(Released):
     """The same, to run again at once: elsewhere."""
 
     at_once = True
 
 
-def given_back_in(error: BaseException) -> GivenBack | None:
+def release_in(error: BaseException) -> Released | None:
     """The error itself, or the one in a group (asyncio.TaskGroup); None if there is none."""
     if isinstance(error, BaseExceptionGroup):
-        return next((found for each in error.exceptions if (found := given_back_in(each))), None)
-    return error if isinstance(error, GivenBack) else None
+        return next((found for each in error.exceptions if (found := release_in(each))), None)
+    return error if isinstance(error, Released) else None

@@ -80,7 +80,7 @@ class ExchangeRequest:
     want:     how many jobs to claim at most
     woken:    a wake-up marker was taken from the inbox and is to be removed from intake
     served:   task -> (number of attempts that ran, their seconds in all) since the last exchange
-    most_held: None, or of one that is sent ahead (``Broker.wait_then_exchange``): it claims only as
+    most_held: None, or of one sent behind a wait (``Broker.wait_then_exchange``): it claims only as
               far as the incarnation holds no more leases of the queue than that. Such a one has the
               next number like any other, and is resent like any other; of the two kinds each is
               only compared with its own.
@@ -100,7 +100,7 @@ class ExchangeReply:
     """claimed: under a lease from now on; refused: ids whose lease was lost (result refused);
     next_due: wait until something becomes due or a lease runs out, None = nothing known;
     backlog: ready jobs left; intake: documents that lie unvalidated in inbox or intake;
-    draining: the worker is cordoned, nothing was claimed for it; paused: the queue is, likewise;
+    cordoned: the worker is, so nothing was claimed for it; paused: the queue is, likewise;
     stacks_asked: it claimed nothing, and somebody waits for its stacks, see ``Broker.beat``."""
 
     claimed: tuple[ClaimedJob, ...]
@@ -108,22 +108,22 @@ class ExchangeReply:
     next_due: timedelta | None
     backlog: int
     intake: int
-    draining: bool = False
+    cordoned: bool = False
     paused: bool = False
     stacks_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RenewReply:
-    """lost: ids no longer ours; cancel: ids whose cancellation was requested; draining: the
-    worker is cordoned and gets no jobs until it is told otherwise; paused: nobody does;
+    """lost: ids no longer ours; cancel: ids whose cancellation was requested; cordoned: the
+    worker is, and gets no jobs until it is told otherwise; paused: nobody does;
     stacks_asked: somebody waits for its stacks, see ``Broker.beat``."""
 
     lost: tuple[str, ...]
     cancel: tuple[str, ...]
     next_due: timedelta | None
     intake: int
-    draining: bool = False
+    cordoned: bool = False
     paused: bool = False
     stacks_asked: bool = False
 

@@ -131,12 +131,12 @@ class Outcome:
 
     @classmethod
     def release(cls, delay: timedelta = timedelta(0), reason: str = "") -> Outcome:
-        """Given back uncounted."""
+        """The job runs again, and this attempt does not count."""
         return cls(OutcomeKind.RELEASE, _utf8(reason), delay)
 
     @classmethod
     def release_unknown(cls, delay: timedelta, unknown_for: timedelta, reason: str) -> Outcome:
-        """Given back uncounted, for a worker that knows the task; due before the wait is over."""
+        """The same, for a worker that knows the task; due before the wait is over."""
         kind = OutcomeKind.RELEASE
         return cls(kind, _utf8(reason), min(delay, unknown_for), unknown_for)
 

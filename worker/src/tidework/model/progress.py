@@ -25,7 +25,7 @@ KEY_LIMIT = 200
 NAME_LIMIT = 40
 MOST_CHECKPOINTS = 16
 LARGEST = 2**64
-"""Of integers, so that readers in other languages can tell neighbours apart."""
+"""Bound of integers, so that readers in other languages can tell neighbours apart."""
 TEXT_LIMIT = 65_536
 """Bytes of either text; what the bounds above allow is less."""
 

@@ -66,7 +66,7 @@ class TaskSpec:
         soft_timeout: Seconds | None,
         priority: int,
     ) -> TaskSpec:
-        """As an application declares it. Raises ConfigurationError for a bad value."""
+        """Read what an application declares. Raises ConfigurationError for a bad value."""
 
         def span(what: str, value: Seconds | None) -> timedelta | None:
             return None if value is None else span_given(f"task {name}: {what}", value)

@@ -75,7 +75,7 @@ class Unique:
             )
 
     def document(self) -> str | dict[str, Any]:
-        """As the envelope says it: the bare key if everything else is default."""
+        """What the envelope says: the bare key if everything else is default."""
         found: dict[str, Any] = {"key": self.key}
         if self.until is not UniqueUntil.END:
             found["until"] = self.until.value

@@ -5,8 +5,8 @@
 2. Windows: shrinking follows the highest recommendation of scaleDown's window, growth the lowest of
    scaleUp's. 3. Policies bound the step (rate.py).
 4. Zero, with minReplicas 0: the last replica goes only after ``idleSeconds`` in a row in which
-   nothing waited, ran, was due soon or was known ahead. Then the window of 2. is not asked, so that
-   it does not come on top; the policies of 3. are.
+   nothing waited, ran or was due soon, and no fire was known. Then the window of 2. is not asked,
+   so that it does not come on top; the policies of 3. are.
 5. A count outside minReplicas and maxReplicas is mended at once, whatever 2. and 3. say. Draining
    replicas count against maxReplicas. 6. Busy replicas are never taken away.
 Jobs of unknown tasks ask for no replica, but for one look of each new version of the application.

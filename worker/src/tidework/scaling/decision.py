@@ -33,7 +33,7 @@ class ScalingInput:
     now:           seconds of a monotonic clock, the same clock for all decisions of a history
     replicas:      the count that was asked for last (in a cluster: the Deployment's replicas)
     slots:         jobs that one replica runs at the same time
-    prescale:      replicas that fires known ahead will need; 0 without any
+    prescale:      replicas that known fires will need; 0 without any
     app_version:   of the application that replicas are started with; '' = nobody knows
     """
 

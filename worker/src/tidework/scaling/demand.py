@@ -6,7 +6,7 @@
 - wait: what waits is to be worked off within targetWaitSeconds. Silent while the service time is
   not known. The service time is the plain mean over the queue's tasks: the load does not say how
   the backlog divides among them.
-- prescale: fires known ahead.
+- prescale: known fires, those of CronTasks that come soon.
 - look: a new version of the application may know tasks that were unknown before. One replica looks.
 """
 
@@ -44,7 +44,7 @@ def weigh(
     if wait is not None:
         rules.append(wait)
     if prescale > 0:
-        rules.append(Demand(float(prescale), "fires ahead"))
+        rules.append(Demand(float(prescale), "known fires"))
     if look:
         rules.append(Demand(1.0, f"{unknown_in_words(load)}: a new version has a look"))
     found = max(rules, key=lambda rule: rule.exact)

@@ -114,11 +114,17 @@ class QueueLeadership:
         if term is None:
             del self._terms[queue]
             logger.warning(
-                "lost the lead of queue %s to another scheduler", queue, extra=queue_fields(queue)
+                "lost the lead of queue %s to another scheduler",
+                queue,
+                extra={"event": "lead_lost", **queue_fields(queue)},
             )
         else:
             self._terms[queue] = term
-            logger.info("leads queue %s", queue, extra=queue_fields(queue) | {"term": term})
+            logger.info(
+                "leads queue %s",
+                queue,
+                extra={"event": "queue_led", **queue_fields(queue), "term": term},
+            )
         self._on_change()
 
     async def _give_up(self, queue: QueueName) -> None:
@@ -134,5 +140,9 @@ class QueueLeadership:
         self._troubled.add(queue)
         level = logging.WARNING if isinstance(error, BrokerUnavailableError) else logging.ERROR
         logger.log(
-            level, "cannot renew the lead of queue %s: %s", queue, error, extra=queue_fields(queue)
+            level,
+            "cannot renew the lead of queue %s: %s",
+            queue,
+            error,
+            extra={"event": "lead_not_renewed", **queue_fields(queue)},
         )

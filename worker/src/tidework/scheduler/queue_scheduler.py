@@ -181,7 +181,7 @@ class QueueScheduler:
         job = manual_job(spec, spec.run_now, self._clock.now())
         if await self._broker.run_now(self.queue, term, spec.uid, spec.run_now, job):
             self._counters.manual_runs += 1
-            extra = _fields_of(spec) | {"job_id": job.id}
+            extra = {"event": "run_by_hand", **_fields_of(spec), "job_id": job.id}
             logger.info("CronTask %s runs now, as asked for", spec.name, extra=extra)
 
     async def _fire_due(self, term: int) -> None:
@@ -226,7 +226,7 @@ class QueueScheduler:
                 entry.spec.name,
                 entry.first.isoformat(),
                 entry.spec.rules.catch_up.mode,
-                extra=_fields_of(entry.spec),
+                extra={"event": "fires_late", **_fields_of(entry.spec)},
             )
         entry.gap = plan.gap
         return plan.fires
@@ -259,11 +259,16 @@ class QueueScheduler:
         # Thousands may be missed in one gap, of which one warning told already.
         level = logging.INFO if entry.gap is None else logging.DEBUG
         if job_id:
-            extra = _fields_of(spec) | {"job_id": job_id, "fire": fire.at.isoformat()}
+            extra = {
+                "event": "fired",
+                **_fields_of(spec),
+                "job_id": job_id,
+                "fire": fire.at.isoformat(),
+            }
             logger.info("CronTask %s fired", spec.name, extra=extra)
         elif logger.isEnabledFor(level):
             at, what = fire.at.isoformat(), verdict.value
-            extra = _fields_of(spec) | {"fire": at, "verdict": what}
+            extra = {"event": "fire_not_enqueued", **_fields_of(spec), "fire": at, "verdict": what}
             logger.log(level, "CronTask %s: fire %s %s", spec.name, at, what, extra=extra)
 
 

@@ -91,7 +91,11 @@ class Scheduler:
     def _take_changes(self) -> None:
         now = self._clock.now()
         if self._version < 0:
-            logger.info("fire times by the time zones of tzdata %s", tzdata_version())
+            logger.info(
+                "fire times by the time zones of tzdata %s",
+                tzdata_version(),
+                extra={"event": "time_zones_loaded"},
+            )
         self._version = self._registry.version
         by_queue = self._registry.by_queue()
         for name in self._registry.queues:
@@ -130,7 +134,7 @@ class Scheduler:
             logger.warning(
                 "a write was refused, another scheduler leads: %s",
                 error,
-                extra=queue_fields(queue.queue),
+                extra={"event": "write_fenced", **queue_fields(queue.queue)},
             )
             queue.follow(None)
             if term is not None:
@@ -140,7 +144,9 @@ class Scheduler:
         else:
             if self._troubles.pop(queue.queue, None) is not None:
                 logger.info(
-                    "queue %s is served again", queue.queue, extra=queue_fields(queue.queue)
+                    "queue %s is served again",
+                    queue.queue,
+                    extra={"event": "fires_resumed", **queue_fields(queue.queue)},
                 )
 
     def _rest(self, queue: QueueScheduler, error: BrokerError) -> None:
@@ -153,7 +159,7 @@ class Scheduler:
                 "fires of queue %s have to wait: %s",
                 queue.queue,
                 error,
-                extra=queue_fields(queue.queue),
+                extra={"event": "fires_waiting", **queue_fields(queue.queue)},
             )
         self._troubles[queue.queue] = str(error)
 
@@ -180,6 +186,10 @@ class Scheduler:
                 "this machine's clock is %.1f s %s that of Redis; fires follow this machine",
                 abs(skew).total_seconds(),
                 "ahead of" if skew > timedelta(0) else "behind",
+                extra={"event": "clock_differs"},
             )
         elif was_skewed and abs(skew) <= SKEW_LIMIT:
-            logger.info("this machine's clock agrees with that of Redis again")
+            logger.info(
+                "this machine's clock agrees with that of Redis again",
+                extra={"event": "clock_agrees"},
+            )

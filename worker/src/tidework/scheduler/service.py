@@ -110,9 +110,16 @@ class SchedulerService:
             async with asyncio.timeout(_RESIGN_WITHIN.total_seconds()):
                 await self.leadership.resign()
         except BrokerError as error:
-            logger.warning("could not resign, the lead expires by itself: %s", error)
+            logger.warning(
+                "could not resign, the lead expires by itself: %s",
+                error,
+                extra={"event": "lead_not_resigned"},
+            )
         except TimeoutError:
-            logger.warning("could not resign in time, the lead expires by itself")
+            logger.warning(
+                "could not resign in time, the lead expires by itself",
+                extra={"event": "lead_not_resigned"},
+            )
 
 
 async def run_scheduler(

@@ -62,7 +62,7 @@ def _imports_of(name: str, path: Path) -> Iterator[str]:
 
 
 def _files_of(module: str, root: Path) -> Iterator[Path]:
-    """Of the module and the packages around it, as far as they lie below ``root``."""
+    """The files of a module and the packages around it, as far as they lie below ``root``."""
     parts = module.split(".")
     for entry in dict.fromkeys(sys.path):
         start = Path(entry or ".").resolve()

@@ -67,7 +67,7 @@ def admit(
     if claimed.releases and claimed.attempt > attempts:
         # Releases beyond the queue's cap count as attempts: nothing circles for ever.
         reason = f"released {claimed.releases} times, and all {attempts} attempts are used up"
-        return Outcome.bury(JobError("GivenBack", reason, cause="released"))
+        return Outcome.bury(JobError("Released", reason, cause="released"))
     return Admission(spec, min(bounds), attempts)
 
 
@@ -89,7 +89,7 @@ def _wait_for_another(claimed: ClaimedJob, reason: str, grace: float) -> Outcome
 
 
 def again_after(releases: int) -> timedelta:
-    """When a job may be claimed again that was given back so often before."""
+    """When a job may be claimed again that was released so often before."""
     # Bounded exponent: releases are capped by the queue, not here.
     growth: int = 2 ** min(releases, 10)
     return min(FIRST_DELAY * growth, MAX_DELAY)

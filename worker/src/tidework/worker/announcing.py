@@ -52,7 +52,7 @@ class Announcing:
         recalled = await self._broker.announce(queue, self._version, tasks)
         self._done[queue] = now
         if recalled:
-            extra = {"queue": queue.name, "jobs": recalled}
+            extra = {"event": "jobs_known", "queue": queue.name, "jobs": recalled}
             logger.info(
                 "jobs that waited for a worker that knows their task are ready", extra=extra
             )
@@ -65,7 +65,10 @@ def warn_of_other_queues(specs: Mapping[str, TaskSpec], served: Sequence[str]) -
     """
     declared = sorted({spec.queue for spec in specs.values()})
     if not declared:
-        logger.warning("the application has no tasks: every job of its queues is unknown to it")
+        logger.warning(
+            "the application has no tasks: every job of its queues is unknown to it",
+            extra={"event": "application_without_tasks"},
+        )
     elif not set(declared) & set(served):
         level = logging.INFO if declared == [DEFAULT_QUEUE] else logging.WARNING
         meant = did_you_mean(served[0], declared) if len(served) == 1 else ""
@@ -77,4 +80,5 @@ def warn_of_other_queues(specs: Mapping[str, TaskSpec], served: Sequence[str]) -
             listed(served),
             listed(declared),
             meant or ".",
+            extra={"event": "queue_without_tasks"},
         )

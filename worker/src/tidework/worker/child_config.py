@@ -49,5 +49,4 @@ class ChildConfig:
         return tuple(QueueName(self.namespace, name) for name in self.queues)
 
     def configure_logs(self) -> None:
-        """As the supervisor's."""
         configure_logs(self.log_format, self.log_level, worker=self.worker)

@@ -33,7 +33,7 @@ _ALIVE = b"A"
 _WORN = b"W"
 _STOP = b"C"
 _CANCEL = b"N"
-_HAND_BACK = b"B"
+_RELEASE = b"B"
 _PING = b"P"
 _COMPLETE = Outcome.complete()
 _KINDS = {kind.value.encode(): kind for kind in OutcomeKind}
@@ -51,7 +51,7 @@ class JobFrame(NamedTuple):
     ahead:   sent while another job was in the child: it may start only with its permit
     queue:   index into the worker's queues
     attempt, max_attempts: of this run; timeout: seconds; body: the envelope
-    token:   of the lease; releases: how often it was given back before
+    token:   of the lease; releases: how often it was released before
     """
 
     number: int
@@ -102,7 +102,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class HandBack:
+class Release:
     """An order: the job of this number is to end after its item, since the worker leaves."""
 
     number: int
@@ -113,13 +113,13 @@ class Ping:
     """An order to a child with an event loop: say that the loop turns."""
 
 
-_ORDERS: Mapping[bytes, type[Stop | Cancel | HandBack]] = {
+_ORDERS: Mapping[bytes, type[Stop | Cancel | Release]] = {
     _STOP: Stop,
     _CANCEL: Cancel,
-    _HAND_BACK: HandBack,
+    _RELEASE: Release,
 }
 _LETTERS_OF_ORDERS = {order: letter for letter, order in _ORDERS.items()}
-JobOrder = Stop | Cancel | HandBack
+JobOrder = Stop | Cancel | Release
 Order = JobFrame | JobOrder | Ping
 
 

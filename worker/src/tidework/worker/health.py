@@ -50,7 +50,6 @@ class WorkerHealth:
         return _EVERY if self._unreaped_since is None else _WHILE_UNREAPED
 
     def livez(self) -> str:
-        """Of Health."""
         now = self._clock.monotonic()
         if (still := now - self._turned_at) > TURN_WITHIN:
             reason = f"the supervisor's loop has not turned for {still:.0f} s"
@@ -64,10 +63,11 @@ class WorkerHealth:
         """Say where, once: it cannot say so itself, and will be killed for it."""
         if not self._stuck_told:
             self._stuck_told = True
-            logger.error(reason, extra={"stacks": stacks.text_now(MOST_OF_STACKS)})
+            logger.error(
+                reason, extra={"event": "worker_stuck", "stacks": stacks.text_now(MOST_OF_STACKS)}
+            )
 
     def readyz(self) -> str:
-        """Of Health."""
         if self.draining:
             return "draining"
         if not self.app_imported:
@@ -75,9 +75,7 @@ class WorkerHealth:
         return "" if self.redis_answered else "Redis has not answered yet"
 
     def redisz(self) -> str:
-        """Of Health."""
         return self._numbers.redis_trouble
 
     def metrics(self) -> bytes:
-        """Of Health."""
         return self._page.text()

@@ -19,7 +19,7 @@ from tidework.metrics import WorkerNumbers
 from tidework.model.backlog import Presence, StacksAnswer
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 EVERY = timedelta(seconds=10)
 KEEP = QueueLimits().keep_presence
@@ -48,7 +48,7 @@ class Heartbeat:
         self,
         broker: Claims,
         incarnation: str,
-        queues: Sequence[tuple[QueueName, Journal]],
+        queues: Sequence[tuple[QueueName, JobLog]],
         document: Callable[[], Mapping[str, Any]],
         reports: Reports,
         numbers: WorkerNumbers,
@@ -72,16 +72,16 @@ class Heartbeat:
     async def _tick(self) -> timedelta:
         presence = Presence(self._incarnation, self._clock.now(), self._document())
         failed = False
-        for queue, journal in self._queues:
+        for queue, job_log in self._queues:
             try:
                 await self._beat(queue, presence)
                 if self._announce is not None:
                     await self._announce(queue)
             except BrokerError as error:
-                journal.note_redis_error(error, "heartbeat")
+                job_log.note_redis_error(error, "heartbeat")
                 failed = True
             else:
-                journal.note_redis_answer()
+                job_log.note_redis_answer()
         if failed:
             return self._backoff.next()
         self._backoff.reset()

@@ -137,7 +137,6 @@ class HeldJob:
 
     @property
     def id(self) -> str:
-        """Of the job."""
         return self.claimed.id
 
     @property

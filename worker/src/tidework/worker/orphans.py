@@ -32,7 +32,10 @@ class Orphans:
         """Kill what fell to us; to be called when a child has ended."""
         for pid in process.own_children():
             if not self._is_ours(pid):
-                logger.warning("a process outlived its job and was killed", extra={"child": pid})
+                logger.warning(
+                    "a process outlived its job and was killed",
+                    extra={"event": "orphan_killed", "child": pid},
+                )
                 process.kill(pid, None)
 
     def reap(self) -> None:

@@ -1,6 +1,6 @@
 """Signals of the supervisor.
 
-SIGTERM, SIGINT   the first asks to drain, the second to hand back at once
+SIGTERM, SIGINT   the first asks to drain, the second to release what runs at once
 SIGHUP            load the application anew; where the worker was started from a terminal, that
                   has gone: as SIGTERM
 SIGUSR1           log the stacks of all processes
@@ -26,12 +26,18 @@ class StopRequest:
         self.hurried = asyncio.Event()
 
     def ask(self, why: str) -> None:
-        """Ask to drain; the second time, to hand back at once."""
+        """Ask to drain; the second time, to release what runs at once."""
         if not self.asked.is_set():
-            logger.info("%s: no more jobs are claimed, running ones may finish", why)
+            logger.info(
+                "%s: no more jobs are claimed, running ones may finish",
+                why,
+                extra={"event": "worker_draining"},
+            )
             self.asked.set()
         elif not self.hurried.is_set():
-            logger.warning("%s again: running jobs are released", why)
+            logger.warning(
+                "%s again: running jobs are released", why, extra={"event": "worker_hurried"}
+            )
             self.hurried.set()
 
 

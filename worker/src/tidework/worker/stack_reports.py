@@ -32,7 +32,7 @@ ANSWER_WITHIN = 1.0
 """Seconds in which a process has to write its stacks; as long again, where it did not."""
 MOST_CHILDREN = 64
 MOST_BYTES = 196_608
-"""Of all processes together."""
+"""Bytes of a report: all processes together."""
 MOST_OF_ONE = 16_384
 _LOOK_EVERY = 0.02
 _LONG = timedelta(hours=1)
@@ -103,7 +103,7 @@ class StackReports:
             self.latest = await self._report()
             stacks.empty(self._own)
             for found in self.latest["processes"]:
-                logger.warning("stacks", extra=_fields(found))
+                logger.warning("stacks", extra={"event": "stacks_reported", **_fields(found)})
             self.on_ready()
         return _LONG
 

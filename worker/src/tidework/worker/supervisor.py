@@ -3,10 +3,10 @@
 Order of the end, after SIGTERM or SIGINT:
  1. readyz turns false; no more claims, no more waiting at the inbox; presence says draining;
     no other version of the application is loaded any more
- 2. jobs that have not started are given back
+ 2. jobs that have not started are released
  3. running jobs finish: until the grace is over or a second signal comes; leases are renewed.
-    Those at a checkpoint end after their item and are given back
- 4. what still runs then is killed and given back, its attempt uncounted
+    Those at a checkpoint end after their item and are released
+ 4. what still runs then is killed and released, its attempt uncounted
  5. the last exchanges settle; if Redis is away, for some seconds only: the leases do the rest
  6. presence leaves; children, then the template, then connections and probes end
 """
@@ -44,7 +44,7 @@ from tidework.worker.presence import WorkerPresence
 from tidework.worker.queue.consumer import Consumer
 from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.inbox import Inbox
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 from tidework.worker.queue.modes import Modes
 from tidework.worker.queue.readmission import readmit
 from tidework.worker.queue.renewal import Renewal
@@ -111,8 +111,8 @@ class Supervisor:
     def _compose_queues(self) -> None:
         settings, clock = self._settings, self._clock
         cap = settings.poison_cap
-        journals = [
-            Journal(queue.name, self.numbers, clock, cap, settings.lease) for queue in self._queues
+        job_logs = [
+            JobLog(queue.name, self.numbers, clock, cap, settings.lease) for queue in self._queues
         ]
         facts = self._facts = WorkerFacts(
             self.incarnation,
@@ -125,16 +125,16 @@ class Supervisor:
             settings.poison_cap,
         )
         self._consumers = [
-            Consumer(queue, index, self._broker, self.pool, facts, journals[index], clock)
+            Consumer(queue, index, self._broker, self.pool, facts, job_logs[index], clock)
             for index, queue in enumerate(self._queues)
         ]
         for consumer in self._consumers:
             self.pool.add_source(consumer)
             consumer.on_asked = self._beat_now
-        pairs = list(zip(self._consumers, journals, strict=True))
+        pairs = list(zip(self._consumers, job_logs, strict=True))
         self._inboxes = [
-            Inbox(consumer, self._broker, journal, clock, settings.lease)
-            for consumer, journal in pairs
+            Inbox(consumer, self._broker, job_log, clock, settings.lease)
+            for consumer, job_log in pairs
         ]
         self._renewal = Renewal(self._broker, self.incarnation, pairs, settings.lease)
         self._announcing = Announcing(self._broker, facts.specs, settings.app_version, clock)
@@ -144,7 +144,7 @@ class Supervisor:
         self._heartbeat = Heartbeat(
             self._broker,
             self.incarnation,
-            list(zip(self._queues, journals, strict=True)),
+            list(zip(self._queues, job_logs, strict=True)),
             presence.document,
             self._stacks,
             self.numbers,
@@ -198,7 +198,12 @@ class Supervisor:
 
     async def _serve(self) -> None:
         names = [str(queue) for queue in self._queues]
-        extra = {"queues": names, "slots": self._settings.slots, "incarnation": self.incarnation}
+        extra = {
+            "event": "worker_started",
+            "queues": names,
+            "slots": self._settings.slots,
+            "incarnation": self.incarnation,
+        }
         if self._settings.async_slots:
             extra["async_slots"] = self._settings.async_slots
         logger.info("worker started", extra=extra)
@@ -218,13 +223,15 @@ class Supervisor:
             self._keeper.keep_version()
             self._beat_now()
             # At once: a child that ends its job meanwhile must not find the next one in its pipe.
-            self._give_back_unstarted()
+            self._release_unstarted()
             self.pool.stopping.leave(self.pool.links())
             await services.end(taking)
             await self._drain()
             await services.end(others)
             watch.cancel()
-        logger.info("worker ended", extra={"incarnation": self.incarnation})
+        logger.info(
+            "worker ended", extra={"event": "worker_ended", "incarnation": self.incarnation}
+        )
 
     def _memory_loops(self) -> list[Loop]:
         settings, clock = self._settings, self._clock
@@ -249,7 +256,7 @@ class Supervisor:
         raise error
 
     async def _drain(self) -> None:
-        self._give_back_unstarted()
+        self._release_unstarted()
         for consumer in self._consumers:
             # A marker may have been taken from the inbox in the last moment: say so, that the
             # exchange puts it back for others.
@@ -264,12 +271,15 @@ class Supervisor:
         pairs = zip(self._inboxes, self._consumers, strict=True)
         settled = [_end_claims(inbox, consumer) for inbox, consumer in pairs]
         if not await _wait_for(settled, SETTLE_PATIENCE):
-            logger.error("Redis does not answer: unsettled jobs return when their leases expire")
+            logger.error(
+                "Redis does not answer: unsettled jobs return when their leases expire",
+                extra={"event": "settlements_left"},
+            )
             return
         with suppress(BrokerError):
             await self._heartbeat.leave()
 
-    def _give_back_unstarted(self) -> None:
+    def _release_unstarted(self) -> None:
         for consumer in self._consumers:
             consumer.drain()
         self.pool.take_back_unstarted()
@@ -288,7 +298,9 @@ class Supervisor:
     async def _end(self) -> None:
         self.pool.close()
         if not await _wait_for([self.pool.wait_empty()], SETTLE_PATIENCE):
-            logger.error("a child does not end; it is left to the system")
+            logger.error(
+                "a child does not end; it is left to the system", extra={"event": "child_left"}
+            )
         await self._keeper.close()
         self._stacks.close()
         with suppress(BrokerError):
@@ -299,9 +311,15 @@ class Supervisor:
 
     def _reload(self) -> None:
         if self.stop.asked.is_set():
-            logger.info("SIGHUP: the worker drains, so the application is not reloaded")
+            logger.info(
+                "SIGHUP: the worker drains, so the application is not reloaded",
+                extra={"event": "reload_ignored"},
+            )
             return
-        logger.info("SIGHUP: the application is reloaded, for jobs that start after that")
+        logger.info(
+            "SIGHUP: the application is reloaded, for jobs that start after that",
+            extra={"event": "reload_asked"},
+        )
         self._keeper.reload()
 
     def _readmit(self) -> None:

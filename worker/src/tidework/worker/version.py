@@ -8,7 +8,7 @@ from importlib import metadata
 
 @cache
 def version() -> str:
-    """Of the installed ``tidework``; ``0`` when it runs from a bare source tree."""
+    """The version of the installed ``tidework``; ``0`` when it runs from a bare source tree."""
     try:
         return metadata.version("tidework")
     except metadata.PackageNotFoundError:

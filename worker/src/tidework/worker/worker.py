@@ -65,7 +65,11 @@ def run_worker(settings: WorkerSettings) -> int:
         _complain(settings, error)
         return MISCONFIGURED
     except Exception:
-        logger.critical("a part of the worker failed, so all of it ends", exc_info=True)
+        logger.critical(
+            "a part of the worker failed, so all of it ends",
+            exc_info=True,
+            extra={"event": "worker_failed"},
+        )
         return FAILED
     return OK
 
@@ -88,7 +92,10 @@ async def _serve(
     from tidework.probes import ProbeServer
 
     probes = ProbeServer(settings.probe_host, settings.probe_port, supervisor.health)
-    logger.info("probes listen", extra={"host": settings.probe_host, "port": probes.port})
+    logger.info(
+        "probes listen",
+        extra={"event": "probes_opened", "host": settings.probe_host, "port": probes.port},
+    )
     try:
         await supervisor.run()
     finally:
@@ -100,4 +107,4 @@ def _complain(settings: WorkerSettings, error: Exception) -> None:
     if human or (settings.log_format == "auto" and sys.stderr.isatty()):
         sys.stderr.write(f"tidework worker: {error}\n")
     else:
-        logger.error("%s", error)
+        logger.error("%s", error, extra={"event": "worker_misconfigured"})

@@ -226,7 +226,7 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
         self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
     ) -> RenewReply:
         rest = [value for lease in leases for value in lease]
-        due, documents, lost, cancel, draining, paused, asked = await self._run(
+        due, documents, lost, cancel, cordoned, paused, asked = await self._run(
             "renew",
             queue,
             rest,
@@ -238,7 +238,7 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
             cancel=tuple(raw.decode() for raw in cancel),
             next_due=read_wait(due),
             intake=documents,
-            draining=bool(draining),
+            cordoned=bool(cordoned),
             paused=bool(paused),
             stacks_asked=bool(asked),
         )

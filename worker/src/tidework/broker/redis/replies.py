@@ -79,14 +79,14 @@ def read_errors(reply: Sequence[Any]) -> tuple[ErrorGroup, ...]:
 
 def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
     """See exchange.lua."""
-    _, due, ready, documents, refused, claimed, draining, paused, asked = reply
+    _, due, ready, documents, refused, claimed, cordoned, paused, asked = reply
     return ExchangeReply(
         claimed=tuple(_read_claimed(token, *found) for found in claimed),
         refused=tuple(raw.decode() for raw in refused),
         next_due=read_wait(due),
         backlog=ready,
         intake=documents,
-        draining=bool(draining),
+        cordoned=bool(cordoned),
         paused=bool(paused),
         stacks_asked=bool(asked),
     )

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from tidework.errors import EnvelopeError
 
 MAX_DEPTH = 100
-"""Of arrays and objects in a document, the document itself counted."""
+"""How deep arrays and objects may lie in each other, the document itself counted."""
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)

@@ -161,7 +161,7 @@ class Without:
         return min(segment.end, segment.instant_of(_midnight(last + _DAY)))
 
     def _begin(self, days: tuple[date, date], fire: datetime) -> datetime:
-        """As ``_end``, backwards."""
+        """Where the stretch before a fire begins: ``_end`` backwards."""
         first, last = days
         day = self._day(fire)
         if day - first >= _OUT_OF_REACH and last - day >= _OUT_OF_REACH:
@@ -171,7 +171,6 @@ class Without:
 
 
 def _midnight(day: date) -> datetime:
-    """As a wall time."""
     return datetime.combine(day, time.min)
 
 

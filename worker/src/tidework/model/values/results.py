@@ -46,7 +46,7 @@ class ResultType:
         return Shape(schema, json_like=True)
 
     def dump(self, result: object) -> bytes:
-        """As it is stored, empty for None; if it cannot be kept, the reason."""
+        """The bytes to store, empty for None; if the result cannot be kept, the reason."""
         if result is None:
             return b""
         try:

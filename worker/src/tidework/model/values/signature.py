@@ -79,7 +79,7 @@ class Signature:
         return found, tuple(positional)
 
     def _keywords(self, hint: Any) -> _Parameters:
-        """Of ``**name: hint``: any name, or those of a TypedDict."""
+        """What ``**name: hint`` takes: any name, or those of a TypedDict."""
         if _special_of(hint) != "Unpack":
             self._open, self._rest = True, hint
             return {}
@@ -132,7 +132,7 @@ class Signature:
         return self._dumped(self._shape, checked, self._made)
 
     def _dumped(self, shape: Shape, checked: BaseModel, made: frozenset[str]) -> EncodedParams:
-        """Of a checked model: what was given, and what a factory made for this call."""
+        """The parts of a checked model: what was given, and what a factory made for this call."""
         given = checked.model_fields_set
         names = shape.fields
         left_out = None if len(given) == len(names) else set(names - given - made)

@@ -260,7 +260,7 @@ def _reply(
         next_due=state.next_due(),
         backlog=len(state.in_state(JobState.READY)),
         intake=state.documents(),
-        draining=state.is_cordoned(request.incarnation),
+        cordoned=state.is_cordoned(request.incarnation),
         paused=state.pause is not None,
         stacks_asked=asked and request.want > 0 and not claimed,
     )

@@ -62,7 +62,7 @@ class Entry:
 
     @property
     def error(self) -> JobError | None:
-        """Of the last failed attempt."""
+        """What the last failed attempt raised."""
         ended_well = self.state is JobState.SUCCEEDED
         return JobError.decode(self.detail) if self.detail and not ended_well else None
 

@@ -165,7 +165,7 @@ class QueueState(QueueStore):
         return True
 
     def _waits_until(self, entry: Entry, outcome: Outcome) -> int | None:
-        """Of a job of an unknown task: from its first such release on."""
+        """Until when a job of an unknown task waits: from its first such release on."""
         if outcome.unknown_for is None:
             return None
         return entry.unknown_until_ms or self.now + outcome.unknown_for // _MS

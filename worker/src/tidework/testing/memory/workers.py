@@ -62,7 +62,7 @@ class Cordons:
 
 @dataclass(slots=True)
 class _Numbers:
-    """Of the last request, of the last one answered, and when that was (ms)."""
+    """Sequence of the last request, of the last one answered, and when that was (ms)."""
 
     asked: int = 0
     answered: int = 0

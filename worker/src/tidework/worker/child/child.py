@@ -194,7 +194,7 @@ def serve_and_exit(
             _serve_alone(pipe, permits, file, execution)
         code = 0
     except BaseException:
-        logger.exception("the child process failed")
+        logger.exception("the child process failed", extra={"event": "child_failed"})
     finally:
         for stream in (sys.stdout, sys.stderr):
             try:
@@ -233,7 +233,7 @@ def main(argv: Sequence[str]) -> NoReturn:
     try:
         app = load_app(config.app)
     except ConfigurationError as error:
-        logger.error("%s", error)  # noqa: TRY400 - the text says all
+        logger.error("%s", error, extra={"event": "child_failed"})  # noqa: TRY400 - the text says all
         sys.exit(2)
     serve_and_exit(pipe, permits, file, places, Execution(app.tasks, config.queue_names()))
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 LINE_LIMIT = 8192
 """Bytes of a line that are logged; container runtimes split lines above 16 KiB."""
 KEPT_LINES = 50
-"""Of each stream, for the error of a failed attempt."""
+"""Lines kept of each stream, for the error of a failed attempt."""
 
 logger = logging.getLogger("tidework.command")
 
@@ -40,7 +40,7 @@ class Allowance:
         if not self._is_told:
             self._is_told = True
             text = "the command writes more than %d bytes: the rest of its output is not logged"
-            logger.warning(text, self._limit)
+            logger.warning(text, self._limit, extra={"event": "command_output_cut"})
         return False
 
 
@@ -57,7 +57,7 @@ class OutputStream:
         self.last_line: bytes | None = None
         self.last_size = 0
         self._level = level
-        self._extra = {"stream": name}
+        self._extra = {"event": "command_output", "stream": name}
         self._allowance = allowance
         self._keep = keep
         self._line = bytearray()

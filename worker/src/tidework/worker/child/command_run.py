@@ -166,7 +166,11 @@ def _end(started: subprocess.Popen[bytes], leftovers: Leftovers) -> int:
     finally:
         leftovers.leader = 0
         if count := leftovers.kill():
-            logger.warning("the command left processes behind: %d killed", count)
+            logger.warning(
+                "the command left processes behind: %d killed",
+                count,
+                extra={"event": "command_left_processes"},
+            )
     return started.returncode
 
 

@@ -21,7 +21,7 @@ from tidework.errors import CancelRequested, EnvelopeError, ParamsError, Unknown
 from tidework.logs import job_fields
 from tidework.model.command import Command
 from tidework.model.current import CurrentJob, Later, RunningJob, call_later, running_job
-from tidework.model.endings import Bury, Retry, given_back_in
+from tidework.model.endings import Bury, Retry, release_in
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, decode_stored_job
 from tidework.model.lease import Lease
@@ -35,7 +35,7 @@ from tidework.worker.child.command_input import document_of, variables_of
 from tidework.worker.child.command_run import Leader, attempt_command
 from tidework.worker.child.job_loop import JobLoop
 from tidework.worker.child.soft_timeout import Limited, call_limited, is_soft_timeout, soft_seconds
-from tidework.worker.frames import Cancel, HandBack, JobFrame, JobOrder
+from tidework.worker.frames import Cancel, JobFrame, JobOrder, Release
 
 _COMPLETE = Outcome.complete()
 _own_name = type.__dict__["__name__"].__get__
@@ -128,8 +128,8 @@ class Execution:
             self._early[order.number] = order
             return
         running = self._alone[1]
-        if isinstance(order, HandBack):
-            running.hand_back_requested = True
+        if isinstance(order, Release):
+            running.release_requested = True
         elif isinstance(order, Cancel):
             running.cancel()
         else:
@@ -182,7 +182,9 @@ class Execution:
             # The supervisor knew it a moment ago: template and child differ, as in a rolling
             # change of the code on disk. Somebody else may know it.
             unknown = UnknownTaskError(job.task, tuple(self._tasks))
-            logger.warning("%s", unknown, extra=self._fields_of(job, frame))
+            logger.warning(
+                "%s", unknown, extra={"event": "job_unknown", **self._fields_of(job, frame)}
+            )
             return Outcome.release(timedelta(seconds=1), str(unknown))
         try:
             arguments = task.signature.to_arguments(job.params, job.unions)
@@ -261,7 +263,8 @@ class Execution:
         if not is_without and not logger.isEnabledFor(logging.INFO):
             return
         seconds = round(self._clock.monotonic() - call.began, 3)
-        extra = self._fields_of(call.job, call.frame) | {"run_seconds": seconds}
+        event = "result_refused" if is_without else "job_succeeded"
+        extra = self._fields_of(call.job, call.frame) | {"event": event, "run_seconds": seconds}
         if is_without:
             refusal = kept_result(outcome.detail).refusal
             logger.warning("job succeeded without its result: %s", refusal, extra=extra)
@@ -312,9 +315,9 @@ def judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
 
 
 def _judge(error: BaseException, spec: TaskSpec, frame: JobFrame) -> Outcome:
-    if (given_back := given_back_in(error)) is not None:
-        delay = timedelta(0) if given_back.at_once else again_after(frame.releases)
-        return Outcome.release(delay, str(given_back))
+    if (release := release_in(error)) is not None:
+        delay = timedelta(0) if release.at_once else again_after(frame.releases)
+        return Outcome.release(delay, str(release))
     if isinstance(error, Bury):
         return Outcome.bury(JobError("Bury", _text_of(error), cause="bury"))
     if isinstance(error, Retry):

@@ -15,7 +15,7 @@ Bounds = dict[int, tuple[int, int]]
 
 
 def bounds() -> Bounds:
-    """As they are now."""
+    """The limits of this process, as they are now."""
     return {number: resource.getrlimit(number) for number in _NAMES}
 
 

@@ -3,7 +3,7 @@
 A job that was sent ahead starts when a place is free, with its permit. The report of a start is
 written before the job's first step, so that a job that ends the process is known to have begun.
 A job is stopped by cancelling its asyncio task; how it ended then does not matter any more.
-One that is at a checkpoint is cancelled, or handed back, at the end of its item.
+One that is at a checkpoint is cancelled, or released, at the end of its item.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class _Running:
             self.order = order
         if self.job is None:
             return
-        if isinstance(order, frames.HandBack):
-            self.job.hand_back_requested = True
+        if isinstance(order, frames.Release):
+            self.job.release_requested = True
         elif isinstance(order, frames.Cancel):
             self.job.cancel()
         else:
@@ -150,7 +150,6 @@ class LoopChild:
         return True
 
     def later(self, seconds: float, function: Callable[[], None]) -> None:
-        """Of Execution."""
         if threading.get_ident() == self._thread:
             self._loop.call_later(seconds, function)
         else:

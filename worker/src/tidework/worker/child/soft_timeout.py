@@ -43,6 +43,7 @@ def soft_seconds(spec: TaskSpec, hard: float) -> float | None:
             "task %s: the soft timeout of %g s is not below the hard timeout of %g s; "
             "it comes after %g s. Lower it, or raise hardTimeoutSeconds or the task's timeout",
             *(spec.name, wanted, hard, hard * SHARE),
+            extra={"event": "soft_timeout_clipped"},
         )
     return hard * SHARE
 

@@ -200,6 +200,7 @@ class Surroundings:
             return
         self._told.update((task, each) for each in news)
         extra = {
+            "event": "process_changed",
             "job_id": job.get("job_id"),
             "task": task,
             "queue": job.get("queue"),

@@ -138,7 +138,7 @@ class Template:
                 end = socket.socket(fileno=pipe)
                 serve_and_exit(end, permits, file, places, self._execution)
             except BaseException:
-                logger.exception("the child process did not start")
+                logger.exception("the child process did not start", extra={"event": "child_failed"})
             finally:
                 os._exit(70)
         self._children[pid] = None

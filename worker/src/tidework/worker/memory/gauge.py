@@ -46,14 +46,13 @@ _V2 = _Names("memory.max", "memory.current", b"inactive_file ")
 
 @dataclass(frozen=True, slots=True)
 class CgroupGauge:
-    """Of a control group: everything in the container, whoever uses it."""
+    """Measures a control group: everything in the container, whoever uses it."""
 
     folder: Path
     limit: int
     names: _Names
 
     def used(self, exact_from: int) -> int | None:
-        """Of Gauge."""
         used = _read_number(self.folder / self.names.used)
         if used is None or used < exact_from:
             return used
@@ -69,12 +68,11 @@ class CgroupGauge:
 
 @dataclass(frozen=True, slots=True)
 class WorkerGauge:
-    """Of this process and all below it, by PSS, for a limit that was set by hand."""
+    """Measures this process and all below it, by PSS, for a limit that was set by hand."""
 
     limit: int
 
     def used(self, exact_from: int) -> int | None:
-        """Of Gauge."""
         pids = [os.getpid(), *descendants_of(os.getpid())]
         rough = sum(rss_bytes(pid) for pid in pids)
         if rough < exact_from:

@@ -1,7 +1,7 @@
 """Memory guard: ends the largest child before the kernel ends the whole container.
 
 Whether a job is to blame is told by growth: the child that is ended has lost its jobs if no other
-grew more of late. One that was only large gives them back, uncounted.
+grew more of late. One that was only large has them released, uncounted.
 Nobody is ended where that does not help: what all children hold is less than what is too much.
 Solitary children are not started into what is short.
 A look costs a read of one small file. The less is free, the more often, so that a job which takes
@@ -90,7 +90,7 @@ class MemoryGuard:
         worker = f"{used >> 20} of {self._gauge.limit >> 20} MiB"
         largest.why = f"it held {sizes[largest.key] >> 20} MiB when {worker} were in use"
         largest.kill(Verdict.MEMORY if to_blame else Verdict.ROOM, None, now)
-        extra = {"slot": largest.slot, "child": largest.pid}
+        extra = {"event": "memory_short", "slot": largest.slot, "child": largest.pid}
         logger.warning("memory is short, the largest child is ended: %s", largest.why, extra=extra)
 
     def _tell_in_vain(self, used: int, held: int) -> None:
@@ -101,6 +101,7 @@ class MemoryGuard:
                 "hold %d MiB: look for other users of memory (files as in /dev/shm, other "
                 "programs, the application itself), or raise the limit",
                 *(used >> 20, self._gauge.limit >> 20, held >> 20),
+                extra={"event": "memory_short"},
             )
 
 

@@ -62,7 +62,7 @@ class Stopping:
         """A job has said something of itself, or may have."""
         if self._leaving and job.positions and not job.asked_back:
             job.asked_back = True
-            link.tell(frames.HandBack(job.number))
+            link.tell(frames.Release(job.number))
 
 
 def is_over(job: HeldJob, now: float) -> bool:

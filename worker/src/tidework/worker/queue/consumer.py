@@ -26,10 +26,10 @@ from tidework.worker.places.claims import NO_ROOM
 from tidework.worker.places.slots import SlotPool
 from tidework.worker.places.verdicts import LEFT
 from tidework.worker.queue.facts import WorkerFacts
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 from tidework.worker.queue.last_chance import keep_apart
 from tidework.worker.queue.outbox import Outbox, UnderWay
-from tidework.worker.queue.progress_notes import ProgressNotes
+from tidework.worker.queue.progress_writer import ProgressWriter
 from tidework.worker.queue.waiting import Waiting
 
 MOST = 500
@@ -59,7 +59,7 @@ class Consumer:
         broker: Claims,
         pool: SlotPool,
         facts: WorkerFacts,
-        journal: Journal,
+        job_log: JobLog,
         clock: Clock,
     ) -> None:
         self.queue = queue
@@ -72,7 +72,7 @@ class Consumer:
         self.on_documents: Callable[[], None] = lambda: None
         self.draining = False
         self.on_asked: Callable[[], None] = lambda: None
-        self.notes = ProgressNotes(queue, broker, journal, clock)
+        self.notes = ProgressWriter(queue, broker, job_log, clock)
         self.loop = Loop(f"consumer of {queue}", self._tick)
         self._broker = broker
         self._pool = pool
@@ -80,7 +80,7 @@ class Consumer:
         self._modes = facts.new_modes()
         self._waiting = Waiting(self._modes)
         self.lines = self._waiting.lines
-        self._journal = journal
+        self._job_log = job_log
         self._clock = clock
         self._backoff = Backoff()
         self._sequence = 0
@@ -93,29 +93,24 @@ class Consumer:
 
     @property
     def hungry(self) -> bool:
-        """Of JobSource."""
         if self.draining or self.cordoned or self.paused or self._under_way is not None:
             return False
         return not self.starved.is_set()
 
     @property
     def wants(self) -> bool:
-        """Of JobSource."""
         # Work may be known since a time when there was no room, a cordon's end among it.
         return self.hungry or (self._work and not self.draining and self._under_way is None)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of JobSource."""
         return self._modes.shares
 
     @property
     def unsettled(self) -> bool:
-        """Of JobSource."""
         return bool(self._outbox)
 
     def on_capacity(self) -> None:
-        """Of JobSource."""
         if self._outbox:
             self._outbox.hurry()
             self.loop.nudge()
@@ -136,21 +131,20 @@ class Consumer:
         self._note_signs(reply, overtaken=True)
         tokens = dict(asked)
         for job in unended(self.held, reply.lost, tokens):
-            self._let_go(job)
+            self._drop(job)
         for job in unended(self.held, reply.cancel, tokens):
             if self._withdraw(job, Verdict.CANCELLED):
                 self.settle(job, Outcome.cancelled("it had not begun"), None)
         self.loop.nudge()
 
     def drain(self) -> None:
-        """Claim no more and give back what has not started."""
+        """Claim no more and release what has not started."""
         self.draining = True
         self.starved.clear()
         self.take_back(self._waiting.clear())
         self.loop.nudge()
 
     def settle(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
-        """Of JobSource."""
         job.outcome = outcome
         settlement = Settlement(job.id, job.claimed.token, outcome)
         if self._outbox.add(settlement, self._clock.monotonic()):
@@ -158,17 +152,15 @@ class Consumer:
             self.loop.nudge()
         if seconds is not None:
             self._outbox.note_served(job.task, seconds)
-        self._journal.note_ended(job, outcome, seconds)
+        self._job_log.note_ended(job, outcome, seconds)
         self._moved.set()
 
     def forget(self, job: HeldJob) -> None:
-        """Of JobSource."""
         if self.held.get(job.id) is job:
             del self.held[job.id]
         self._moved.set()
 
     def take_back(self, jobs: Sequence[HeldJob]) -> None:
-        """Of JobSource."""
         if self.draining:
             for job in jobs:
                 self.settle(job, LEFT, None)
@@ -209,20 +201,20 @@ class Consumer:
             reply = await self._broker.exchange(self.queue, sent.request)
         except StaleRequestError as error:
             # Ours is the only hand that counts the sequence: an answer of another life.
-            self._journal.note_redis_error(error, "exchange")
+            self._job_log.note_redis_error(error, "exchange")
             self._outbox.put_back(sent.request.settlements)
             self._close_exchange(sent)
             return timedelta(0)
         except BrokerError as error:
             delay = self._backoff.next()
-            self._journal.note_redis_error(error, "exchange, to be sent again")
+            self._job_log.note_redis_error(error, "exchange, to be sent again")
             # Other queues may have their servers; what this one claims may find the room taken.
             self._give_room_back(sent)
             self._pool.claims.offer()
             sent.resend_at = self._clock.monotonic() + delay.total_seconds()
             return delay
         self._backoff.reset()
-        self._journal.note_redis_answer()
+        self._job_log.note_redis_answer()
         if self._clock.monotonic() - began >= self._facts.lease.total_seconds():
             # We stood still meanwhile. What was claimed may be somebody else's: the same request
             # again brings back what is ours.
@@ -265,8 +257,8 @@ class Consumer:
         self._pool.claims.close(sent.grant)
         sent.grant = NO_ROOM
 
-    def compose_ahead(self) -> ExchangeRequest | None:
-        """The next exchange that is sent ahead of work, see ahead.py. None: not now."""
+    def compose_behind_wait(self) -> ExchangeRequest | None:
+        """The next exchange that is sent behind a wait, see behind_wait.py. None: not now."""
         room = self._pool.claims.room_of(self)
         if self.draining or self.cordoned or self.paused or not room:
             return None
@@ -275,7 +267,7 @@ class Consumer:
             self._facts.incarnation, self._sequence, min(MOST, room), woken=True, most_held=room
         )
 
-    def take_in_ahead(self, reply: ExchangeReply) -> None:
+    def take_in_behind_wait(self, reply: ExchangeReply) -> None:
         """It was answered. Replies to later exchanges may have come before."""
         self._note_signs(reply, overtaken=True)
         if self._due_at is not None:
@@ -297,7 +289,7 @@ class Consumer:
                 del self.held[settled.id]
             if settled.id in refused:
                 task = UNKNOWN_TASK if job is None else job.task
-                self._journal.note_lease_lost(settled.id, task)
+                self._job_log.note_lease_lost(settled.id, task)
         self._work = reply.backlog > 0
         if len(reply.claimed) < request.want:
             self.starved.set()
@@ -311,28 +303,28 @@ class Consumer:
         apart = keep_apart(claimed, self._pool.sources, self._facts.poison_cap)
         for found in claimed:
             self._hold(found, apart.get(found.id))
-        self._journal.tell_claimed(claimed, self.held)
+        self._job_log.tell_claimed(claimed, self.held)
         self._pool.run()
 
-    def _hold(self, claimed: ClaimedJob, given_back: Outcome | None) -> None:
+    def _hold(self, claimed: ClaimedJob, release: Outcome | None) -> None:
         now, found = self._clock.monotonic(), self._facts.admit(claimed)
         if isinstance(found, Outcome):
-            self._journal.note_unfit(claimed, found)
+            self._job_log.note_unfit(claimed, found)
             self._outbox.add(Settlement(claimed.id, claimed.token, found), now)
             self._outbox.hurry()
             return
         before = self.held.get(claimed.id)
         if before is not None and before.outcome is None:
-            self._let_go(before)  # claimed anew: the lease that we had is lost
+            self._drop(before)  # claimed again: the lease that we had is lost
         mode = self._modes.mode_of(found.spec.name, claimed.losses)
         self._modes.note(mode)
         job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now, mode)
         self.held[job.id] = job
-        self._journal.note_claimed(job.task)
+        self._job_log.note_claimed(job.task)
         if self.draining:
             self.take_back([job])
-        elif given_back is not None:
-            self.settle(job, given_back, None)
+        elif release is not None:
+            self.settle(job, release, None)
             self._outbox.hurry()
         else:
             self._waiting.add(job)
@@ -359,7 +351,7 @@ class Consumer:
         if reply.intake and not self.documents_seen:
             self.documents_seen = True
             self.on_documents()
-        self._note_cordon(cordoned=reply.draining)
+        self._note_cordon(cordoned=reply.cordoned)
         self._note_pause(paused=reply.paused)
         if reply.stacks_asked:
             self.on_asked()
@@ -381,16 +373,16 @@ class Consumer:
 
     def _note_pause(self, *, paused: bool) -> None:
         if paused != self.paused:
-            self._journal.note_pause(paused=paused)
+            self._job_log.note_pause(paused=paused)
         if self.paused and not paused:
             self._work = True
         elif paused:
             self._work = False
         self.paused = paused
 
-    def _let_go(self, job: HeldJob) -> None:
+    def _drop(self, job: HeldJob) -> None:
         """Its lease is lost: the job is not ours to run."""
-        self._journal.note_lease_lost(job.id, job.task, job)
+        self._job_log.note_lease_lost(job.id, job.task, job)
         if self._withdraw(job, Verdict.LEASE_LOST):
             self.forget(job)
 

@@ -1,7 +1,7 @@
 """The inbox of one queue: documents that any program may have put there become jobs.
 
 While the consumer is starved, one blocked command waits for a document or for the marker that
-says that there is work, with an exchange behind it (ahead.py). While it is not, documents are
+says that there is work, with an exchange behind it (behind_wait.py). While it is not, documents are
 looked for once in a while. What becomes of them is said in intake.py.
 """
 
@@ -18,9 +18,9 @@ from tidework.clock import Clock
 from tidework.errors import BrokerError, BrokerFullError
 from tidework.intake import Intake, Taken
 from tidework.loop import Loop, shortened
-from tidework.worker.queue.ahead import Ahead
+from tidework.worker.queue.behind_wait import BehindWait
 from tidework.worker.queue.consumer import Consumer
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 
 class Inbox:
@@ -30,24 +30,24 @@ class Inbox:
     """
 
     def __init__(
-        self, consumer: Consumer, broker: Claims, journal: Journal, clock: Clock, lease: timedelta
+        self, consumer: Consumer, broker: Claims, job_log: JobLog, clock: Clock, lease: timedelta
     ) -> None:
         self._consumer = consumer
-        self._journal = journal
+        self._job_log = job_log
         self._clock = clock
-        self._ahead = Ahead(consumer, broker, journal, clock, lease)
+        self._behind_wait = BehindWait(consumer, broker, job_log, clock, lease)
         self._patience = lease / 3
         self._often = min(timedelta(seconds=1), self._patience)
         self._seldom = False
         self._backoffs = (Backoff(), Backoff())
-        self._intake = Intake(broker, consumer.queue, clock, journal.note_rejected)
+        self._intake = Intake(broker, consumer.queue, clock, job_log.note_rejected)
         self._sweep_at = 0.0
         self.watch = Loop(f"inbox of {consumer.queue}", self._watch)
         self.sweep = Loop(f"sweep of {consumer.queue}", self._sweep)
         consumer.on_documents = self._on_documents
 
     async def _watch(self) -> timedelta:
-        if not self._ahead.is_unanswered:
+        if not self._behind_wait.is_unanswered:
             await self._consumer.starved.wait()
         failures = self._backoffs[0].failures
         wait = await self._tolerate(0, self._wait)
@@ -57,11 +57,11 @@ class Inbox:
         return wait
 
     async def _wait(self) -> timedelta:
-        await self._ahead.close()
+        await self._behind_wait.close()
         if not self._consumer.starved.is_set():
             return timedelta(0)
         try:
-            document, exchanged = await self._ahead.wait(shortened(self._patience))
+            document, exchanged = await self._behind_wait.wait(shortened(self._patience))
         except BrokerFullError:
             # Nobody may wait here now. What was put in before goes on being taken in: as fast as
             # it becomes work, else after a pause.
@@ -79,12 +79,12 @@ class Inbox:
 
     async def end(self) -> None:
         """Once nothing is waited for any more: find out what was claimed in the last moment."""
-        while self._ahead.is_unanswered:
+        while self._behind_wait.is_unanswered:
             wait = await self._tolerate(0, self._close)
             await asyncio.sleep(wait.total_seconds())
 
     async def _close(self) -> timedelta:
-        await self._ahead.close(claims=False)
+        await self._behind_wait.close(claims=False)
         return timedelta(0)
 
     async def _sweep(self) -> timedelta:
@@ -115,7 +115,7 @@ class Inbox:
         try:
             wait = await step()
         except BrokerError as error:
-            self._journal.note_redis_error(error, "inbox")
+            self._job_log.note_redis_error(error, "inbox")
             return self._backoffs[which].next()
         self._backoffs[which].reset()
         return wait

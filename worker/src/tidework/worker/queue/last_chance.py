@@ -21,7 +21,7 @@ _REASON = "one more loss would be its last: it does not run beside another such 
 def keep_apart(
     claimed: Sequence[ClaimedJob], sources: Iterable[JobSource], poison_cap: int
 ) -> dict[str, Outcome]:
-    """Which of the jobs just claimed are to be given back, by id.
+    """Which of the jobs just claimed are to be released, by id.
 
     sources: all of the worker; what they hold besides counts too
     """
@@ -36,7 +36,7 @@ def keep_apart(
         return {}
     found = {job.id: Outcome.release(again_after(job.releases), _REASON) for job in last}
     if not is_taken:
-        # The first one too, for no time: the exchange that gives back the others brings it again,
+        # The first one too, for no time: the exchange that releases the others brings it again,
         # so that these are not ours any more when it begins.
         found[last[0].id] = Outcome.release(reason=_REASON)
     return found

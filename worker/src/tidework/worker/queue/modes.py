@@ -67,7 +67,6 @@ class Modes:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Of JobSource."""
         if not self._may_find_no_place:
             return 1.0, 0.0
         if len(self._async_tasks) == len(self._specs):

@@ -22,7 +22,7 @@ class UnderWay:
 
 
 class Outbox:
-    """Of one queue; times are monotonic seconds."""
+    """Outcomes of one queue that go with its next exchange; times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._settlements: list[Settlement] = []

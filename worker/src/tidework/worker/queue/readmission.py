@@ -20,7 +20,7 @@ def readmit(
 ) -> None:
     """Look at the waiting jobs of a source again; those that start are bounded as they were.
 
-    A task that the new version does not have may be another worker's: its jobs are given back, as
+    A task that the new version does not have may be another worker's: its jobs are released, as
     ``admit`` says.
     """
     waiting = [job for line in source.lines for job in line]

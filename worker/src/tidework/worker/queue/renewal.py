@@ -15,7 +15,7 @@ from tidework.broker.broker import Claims
 from tidework.errors import BrokerError
 from tidework.loop import Loop
 from tidework.worker.queue.consumer import Consumer
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 
 class Renewal:
@@ -25,7 +25,7 @@ class Renewal:
         self,
         broker: Claims,
         incarnation: str,
-        consumers: Sequence[tuple[Consumer, Journal]],
+        consumers: Sequence[tuple[Consumer, JobLog]],
         lease: timedelta,
     ) -> None:
         self._broker = broker
@@ -40,8 +40,8 @@ class Renewal:
         # Each on its own: trouble with one queue must not cost the leases of the others.
         async with asyncio.TaskGroup() as group:
             renewing = [
-                group.create_task(self._renew(consumer, journal))
-                for consumer, journal in self._consumers
+                group.create_task(self._renew(consumer, job_log))
+                for consumer, job_log in self._consumers
                 if consumer.held
             ]
         if not all(task.result() for task in renewing):
@@ -49,14 +49,14 @@ class Renewal:
         self._backoff.reset()
         return self._every
 
-    async def _renew(self, consumer: Consumer, journal: Journal) -> bool:
+    async def _renew(self, consumer: Consumer, job_log: JobLog) -> bool:
         leases = consumer.leases()
         if not leases:
             return True
         try:
             reply = await self._broker.renew(consumer.queue, self._incarnation, leases)
         except BrokerError as error:
-            journal.note_redis_error(error, "renewal of leases")
+            job_log.note_redis_error(error, "renewal of leases")
             return False
         consumer.on_renewed(reply, leases)
         return True

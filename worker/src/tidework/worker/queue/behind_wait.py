@@ -1,4 +1,4 @@
-"""An exchange that is sent ahead of work: it stands behind the wait at the inbox.
+"""An exchange that stands behind the wait at the inbox, sent before there is work.
 
 The server makes it as soon as somebody brings work, without a round trip between: a job starts
 that much earlier. What it claims is ours from that moment on, whether or not we hear of it. So
@@ -16,18 +16,18 @@ from tidework.clock import Clock
 from tidework.errors import BrokerError, BrokerUnavailableError, StaleRequestError
 from tidework.model.lease import ExchangeRequest
 from tidework.worker.queue.consumer import Consumer
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 
-class Ahead:
-    """Of one consumer. ``lease``: of its jobs."""
+class BehindWait:
+    """The exchange of one consumer that is sent behind a wait. ``lease``: of its jobs."""
 
     def __init__(
-        self, consumer: Consumer, broker: Claims, journal: Journal, clock: Clock, lease: timedelta
+        self, consumer: Consumer, broker: Claims, job_log: JobLog, clock: Clock, lease: timedelta
     ) -> None:
         self._consumer = consumer
         self._broker = broker
-        self._journal = journal
+        self._job_log = job_log
         self._clock = clock
         self._lease_s = lease.total_seconds()
         self._unanswered: ExchangeRequest | None = None
@@ -44,7 +44,7 @@ class Ahead:
         """
         await self.close()
         queue = self._consumer.queue
-        request = self._consumer.compose_ahead()
+        request = self._consumer.compose_behind_wait()
         if request is None:
             return await self._broker.wait_for_document(queue, timeout), False
         self._unanswered = request
@@ -60,7 +60,7 @@ class Ahead:
         if reply is None or self._is_old(began):
             return document, False
         self._unanswered = None
-        self._consumer.take_in_ahead(reply)
+        self._consumer.take_in_behind_wait(reply)
         return document, True
 
     async def close(self, *, claims: bool = True) -> None:
@@ -75,12 +75,12 @@ class Ahead:
                 reply = await self._broker.exchange(self._consumer.queue, request)
             except StaleRequestError as error:
                 # Nobody else counts: an answer of another life. Leases do the rest.
-                self._journal.note_redis_error(error, "exchange")
+                self._job_log.note_redis_error(error, "exchange")
                 self._unanswered = None
                 return
             if not self._is_old(began):
                 self._unanswered = None
-                self._consumer.take_in_ahead(reply)
+                self._consumer.take_in_behind_wait(reply)
 
     def _is_old(self, began: float) -> bool:
         """We stood still meanwhile: what was claimed may be somebody else's by now."""

@@ -1,4 +1,4 @@
-"""What is told of jobs: one count, and one log line for each end that is not a success.
+"""What becomes of jobs: a count of each end, and a log line for each that is not a success.
 
 A success is logged by the child that had it. Claims and documents are logged at debug.
 """
@@ -21,7 +21,7 @@ from tidework.model.values.kept_result import is_refused
 from tidework.worker.held import HeldJob
 
 MOST_TOLD = 100
-"""Unknown tasks that are warned of, each once; further jobs are told as any that is given back."""
+"""Unknown tasks that are warned of, each once; further jobs are told as any that is released."""
 
 logger = logging.getLogger(__name__)
 
@@ -34,16 +34,19 @@ _COUNTED: dict[OutcomeKind, tuple[str, ...]] = {
     OutcomeKind.CANCELLED: ("cancelled",),
 }
 _TOLD = {
-    OutcomeKind.RETRY: (logging.WARNING, "job failed, it will run again"),
-    OutcomeKind.BURY: (logging.ERROR, "job buried"),
-    OutcomeKind.RELEASE: (logging.INFO, "job given back"),
-    OutcomeKind.LOSS: (logging.WARNING, "job lost with its child"),
-    OutcomeKind.CANCELLED: (logging.INFO, "job cancelled"),
+    OutcomeKind.RETRY: (logging.WARNING, "job_retried", "job failed, it will run again"),
+    OutcomeKind.BURY: (logging.ERROR, "job_buried", "job buried"),
+    OutcomeKind.RELEASE: (logging.INFO, "job_released", "job released"),
+    OutcomeKind.LOSS: (logging.WARNING, "job_lost", "job lost with its child"),
+    OutcomeKind.CANCELLED: (logging.INFO, "job_cancelled", "job cancelled"),
 }
 
 
-class Journal:
-    """Of one queue. poison_cap: losses that bury a job; lease: measures pauses after losses"""
+class JobLog:
+    """Counts and logs what becomes of the jobs of one queue.
+
+    poison_cap: losses that bury a job; lease: measures pauses after losses
+    """
 
     def __init__(
         self,
@@ -72,13 +75,16 @@ class Journal:
         for found in claimed:
             job = held.get(found.id)
             task = UNKNOWN_TASK if job is None else job.task
-            logger.debug("job claimed", extra=self._fields_of(found.id, task, found.attempt))
+            logger.debug(
+                "job claimed",
+                extra={"event": "job_claimed", **self._fields_of(found.id, task, found.attempt)},
+            )
 
     def note_ended(self, job: HeldJob, outcome: Outcome, seconds: float | None) -> None:
         """An attempt ended after ``seconds``, None if it had not begun."""
         key = (self._queue, job.task)
-        for event in _COUNTED[outcome.kind]:
-            self._numbers.jobs[event][key] += 1
+        for counter in _COUNTED[outcome.kind]:
+            self._numbers.jobs[counter][key] += 1
         if outcome.kind is OutcomeKind.COMPLETE and is_refused(outcome.detail):
             self._numbers.jobs["result_refused"][key] += 1
         if seconds is not None:
@@ -90,18 +96,18 @@ class Journal:
         if outcome.kind is OutcomeKind.LOSS and losses >= self._poison_cap:
             self._numbers.jobs["dead"][key] += 1
             extra = self._fields_of(job.id, job.task, job.claimed.attempt, seconds)
-            extra |= {"cause": "lost too often", "losses": losses}
+            extra |= {"event": "job_buried", "cause": "lost too often", "losses": losses}
             logger.error("job buried", extra=extra)
 
     def note_unfit(self, claimed: ClaimedJob, outcome: Outcome) -> None:
         """A claimed job that no child can run."""
         self.note_claimed(UNKNOWN_TASK)
-        event = "released" if outcome.kind is OutcomeKind.RELEASE else "dead"
-        self._numbers.jobs[event][self._queue, UNKNOWN_TASK] += 1
+        counter = "released" if outcome.kind is OutcomeKind.RELEASE else "dead"
+        self._numbers.jobs[counter][self._queue, UNKNOWN_TASK] += 1
         if outcome.unknown_for is not None and self._is_news(outcome.cause):
             # The first of its kind: somebody may have mistyped a name, and a person is to see it.
             extra = self._fields_of(claimed.id, UNKNOWN_TASK, claimed.attempt)
-            extra["cause"] = outcome.cause
+            extra |= {"event": "job_unknown", "cause": outcome.cause}
             seconds = round(outcome.unknown_for.total_seconds())
             text = (
                 "job waits for a worker that knows its task, %d s at most: then it is a dead letter"
@@ -116,8 +122,9 @@ class Journal:
 
     def note_pause(self, *, paused: bool) -> None:
         """Somebody paused the queue, or resumed it."""
+        event = "queue_paused" if paused else "queue_resumed"
         text = "queue is paused, nothing is claimed" if paused else "queue goes on"
-        logger.info(text, extra={"queue": self._queue})
+        logger.info(text, extra={"event": event, "queue": self._queue})
 
     def note_lease_lost(self, job_id: str, task: str, running: HeldJob | None = None) -> None:
         """The job is somebody else's: what we did for it does not count.
@@ -130,22 +137,27 @@ class Journal:
             at = running.started_at
             seconds = None if at is None else self._clock.monotonic() - at
             extra = self._fields_of(job_id, task, running.claimed.attempt, seconds)
-        logger.warning("lease lost, the result does not count", extra=extra)
+        logger.warning(
+            "lease lost, the result does not count", extra={"event": "lease_lost", **extra}
+        )
 
     def note_redis_error(self, error: Exception, doing: str) -> None:
         """A request to Redis failed; it will be sent again."""
-        self._redis_away |= isinstance(error, BrokerUnavailableError)
+        is_away = isinstance(error, BrokerUnavailableError)
+        self._redis_away |= is_away
         name = type(error).__name__
         self._numbers.redis_errors[name] += 1
         self._numbers.redis_trouble = str(error)
-        logger.warning("%s: %s", doing, error, extra={"queue": self._queue, "error": name})
+        event = "redis_away" if is_away else "redis_refused"
+        extra = {"event": event, "queue": self._queue, "error": name}
+        logger.warning("%s: %s", doing, error, extra=extra)
 
     def note_redis_answer(self) -> None:
         """A request to Redis was answered: told where one had not been."""
         self._numbers.redis_trouble = ""
         if self._redis_away:
             self._redis_away = False
-            logger.info("Redis answers again", extra={"queue": self._queue})
+            logger.info("Redis answers again", extra={"event": "redis_back", "queue": self._queue})
 
     def _is_news(self, cause: str) -> bool:
         is_new = cause not in self._told_unknown and len(self._told_unknown) < MOST_TOLD
@@ -162,10 +174,11 @@ class Journal:
     def _tell(
         self, claimed: ClaimedJob, task: str, outcome: Outcome, seconds: float | None
     ) -> None:
-        level, event = _TOLD[outcome.kind]
+        level, event, text = _TOLD[outcome.kind]
         if not logger.isEnabledFor(level):
             return
         extra = self._fields_of(claimed.id, task, claimed.attempt, seconds)
+        extra["event"] = event
         delay = outcome.delay
         if outcome.kind is OutcomeKind.LOSS and claimed.losses + 1 < self._poison_cap:
             delay = pause_after(claimed.losses + 1, self._lease)
@@ -176,4 +189,4 @@ class Journal:
         elif outcome.detail:
             error = JobError.decode(outcome.detail)
             extra |= {"cause": error.cause, "error": f"{error.type}: {error.message}"}
-        logger.log(level, event, extra=extra)
+        logger.log(level, text, extra=extra)

@@ -20,7 +20,7 @@ from tidework.model.lease import Settlement
 from tidework.model.outcome import OutcomeKind
 from tidework.model.progress import ProgressNote
 from tidework.worker.held import HeldJob
-from tidework.worker.queue.journal import Journal
+from tidework.worker.queue.job_log import JobLog
 
 EVERY = 0.5
 """Seconds between two writes."""
@@ -30,14 +30,14 @@ _ENDS = frozenset({OutcomeKind.COMPLETE, OutcomeKind.CANCELLED})
 """Nothing stays of what such a job said."""
 
 
-class ProgressNotes:
-    """Of one queue."""
+class ProgressWriter:
+    """Writes what the jobs of one queue say of themselves."""
 
-    def __init__(self, queue: QueueName, broker: Claims, journal: Journal, clock: Clock) -> None:
+    def __init__(self, queue: QueueName, broker: Claims, job_log: JobLog, clock: Clock) -> None:
         self.loop = Loop(f"progress of {queue}", self._tick)
         self._queue = queue
         self._broker = broker
-        self._journal = journal
+        self._job_log = job_log
         self._clock = clock
         # By lease: what this worker has lost and claimed again may still speak in its old run.
         self._unwritten: dict[tuple[str, str], HeldJob] = {}
@@ -45,7 +45,6 @@ class ProgressNotes:
         self._next_at = 0.0
 
     def note(self, job: HeldJob) -> None:
-        """Of Notes."""
         if not self._unwritten:
             self.loop.nudge()
         self._unwritten[job.id, job.claimed.token] = job
@@ -65,7 +64,7 @@ class ProgressNotes:
             await self._write(last)
         except BrokerRefusedError as error:
             # Whatever is amiss must not keep the end of a job back: it does some items again.
-            self._journal.note_redis_error(error, "the last progress of jobs is lost")
+            self._job_log.note_redis_error(error, "the last progress of jobs is lost")
 
     async def _tick(self) -> timedelta:
         wait = self._next_at - self._clock.monotonic()
@@ -76,7 +75,7 @@ class ProgressNotes:
         try:
             await self._write(list(self._unwritten.values()))
         except BrokerError as error:
-            self._journal.note_redis_error(error, "progress of jobs")
+            self._job_log.note_redis_error(error, "progress of jobs")
             delay = self._backoff.next()
             self._next_at = self._clock.monotonic() + delay.total_seconds()
             return delay

@@ -17,7 +17,7 @@ from tidework.model.lease import ExchangeReply, ExchangeRequest
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
 from tidework.worker import frames
-from tidework.worker.queue import progress_notes
+from tidework.worker.queue import progress_writer
 
 ERROR = JobError("E", "m")
 
@@ -81,7 +81,7 @@ class NotesBench(Bench):
 @pytest.fixture
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NotesBench]:
     """The second write of a queue never comes by itself."""
-    monkeypatch.setattr(progress_notes, "EVERY", 3600.0)
+    monkeypatch.setattr(progress_writer, "EVERY", 3600.0)
     found = NotesBench()
     found.start()
     await found.run_job()
@@ -98,7 +98,7 @@ async def test_the_first_word_is_written_at_once(bench: NotesBench) -> None:
 async def test_of_what_follows_the_last_word_is_written(
     bench: NotesBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_notes, "EVERY", 0.05)
+    monkeypatch.setattr(progress_writer, "EVERY", 0.05)
     for place in range(200):
         bench.say(place)
 

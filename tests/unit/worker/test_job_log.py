@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from tests.support.logs import events, lines
 from tests.unit.worker.consumers import Bench
 from tests.unit.worker.jobs import held
 from tidework.errors import BrokerRefusedError, BrokerUnavailableError
@@ -22,11 +23,7 @@ def test_the_end_of_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> 
     journal.note_redis_answer()
     journal.note_redis_answer()
 
-    assert [record.message for record in caplog.records] == [
-        "exchange: away",
-        "exchange: away",
-        "Redis answers again",
-    ]
+    assert events(caplog) == ["redis_away", "redis_away", "redis_back"]
 
 
 def test_a_refusal_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
@@ -36,7 +33,7 @@ def test_a_refusal_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
     journal.note_redis_error(BrokerRefusedError("full"), "inbox")
     journal.note_redis_answer()
 
-    assert [record.message for record in caplog.records] == ["inbox: full"]
+    assert events(caplog) == ["redis_refused"]
 
 
 def test_a_loss_is_told_with_the_pause_after_it_and_the_last_one_with_the_burial(
@@ -47,10 +44,5 @@ def test_a_loss_is_told_with_the_pause_after_it_and_the_last_one_with_the_burial
     for losses in (0, 1, 2):
         journal.note_ended(held("j", losses=losses), lost, 1.0)
 
-    told = [(record.message, vars(record).get("delay_seconds")) for record in caplog.records]
-    assert told == [
-        ("job lost with its child", 1.2),
-        ("job lost with its child", 12),
-        ("job lost with its child", None),
-        ("job buried", None),
-    ]
+    assert events(caplog) == ["job_lost", "job_lost", "job_lost", "job_buried"]
+    assert [line.get("delay_seconds") for line in lines(caplog, "job_lost")] == [1.2, 12, None]
