@@ -6,11 +6,13 @@
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch most_held succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
 --       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
+-- reply: status next_due ready documents refused claimed cordoned paused stacks_asked
 -- uses: now reads writes record waiting documents progress guard stamp due reap prune asked
 -- seldom: unique index history finish settle oldest cordon set_back
--- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, task + zero
--- byte + body, then unless this is its first delivery: attempt, deliveries, losses, releases),
--- 1 if cordoned, 1 if paused, 1 if nothing was claimed and somebody asked for the worker's stacks} or {'stale', last sequence}.
+-- status: 'ok', or it returns {'stale', last sequence}; next_due: ms, -1 = nothing; ready: jobs left;
+-- refused: ids; claimed: x (id, task + zero byte + body, then unless this is its first delivery:
+-- attempt, deliveries, losses, releases); cordoned, paused: 1 if so; stacks_asked: 1 if nothing was
+-- claimed and somebody asked for the worker's stacks.
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
 local SEEN_EVERY = 16
