@@ -105,10 +105,15 @@ def _owned_by_jobs(stored: StoredQueue) -> Iterator[str]:
 def _unknown(stored: StoredQueue) -> Iterator[str]:
     for job_id in stored.unknown.keys() | stored.unknown_until.keys():
         record = stored.records.get(job_id)
+        due, until = stored.unknown.get(job_id), stored.unknown_until.get(job_id)
+        if record is not None and record.state == "running" and record.releases:
+            # Claimed meanwhile: only how long it waited is kept, below 0 (finish.lua).
+            if due is not None or until is None or until >= 0:
+                yield f"job {job_id} runs, and waits for a worker that knows it until {until}"
+            continue
         if record is None or record.state != "waiting" or not record.releases:
             yield f"job {job_id} waits for a worker that knows it, and is {record or 'not there'}"
             continue
-        due, until = stored.unknown.get(job_id), stored.unknown_until.get(job_id)
         if due != record.available or until is None or until < due:
             yield f"job {job_id} is due at {record.available} or {due}, waits until {until}"
 
