@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 
-from tests.unit.wire_calls import DOCUMENT, FILE, SCRIPTS, script_rows
+from tests.unit.wire_calls import DOCUMENT, FILE, SCRIPTS, reply_rows, script_rows
 from tidework.broker.keys import QUEUE_PARTS
 from tidework.model.fire import ConcurrencyPolicy, FireAnswer, Verdict
 from tidework.model.job import MAX_PARAMS_BYTES, RESERVED_FIELDS, Job, JobState
@@ -42,6 +42,12 @@ def first_column(title: str) -> set[str]:
 
 def test_the_table_of_scripts() -> None:
     assert rows("Keys and arguments") == script_rows(), (
+        "python -m tests.unit.wire_calls --write renews it"
+    )
+
+
+def test_the_table_of_replies() -> None:
+    assert rows("Parts of replies") == reply_rows(), (
         "python -m tests.unit.wire_calls --write renews it"
     )
 

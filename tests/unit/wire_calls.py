@@ -1,8 +1,8 @@
 """A sample call of every script, as our own code makes it: what docs/wire-format/calls.json says.
 
 A call is written down, not sent: what a server would answer does not matter here. After a change
-of a script's keys or arguments ``python -m tests.unit.wire_calls --write`` renews that file and
-the table of scripts in docs/wire-format.md; look at the diff.
+of a script's keys, arguments or reply ``python -m tests.unit.wire_calls --write`` renews that file
+and the tables of scripts in docs/wire-format.md; look at the diff.
 """
 
 from __future__ import annotations
@@ -249,16 +249,28 @@ def script_rows() -> list[list[str]]:
     return rows
 
 
-def write_table(text: str) -> str:
-    """The document with the table as it should be."""
-    head = "| script | flags | KEYS | ARGV |\n| --- | --- | --- | --- |\n"
+def reply_rows() -> list[list[str]]:
+    """Name and parts of every script with a long reply, as the document's table has them."""
+    scripts = [load_script(path.stem) for path in sorted(SCRIPTS.glob("*.lua"))]
+    return [[f"`{each.name}`", " ".join(each.reply)] for each in scripts if each.reply]
+
+
+def write_tables(text: str) -> str:
+    """The document with its tables as they should be."""
+    text = _write_table(text, ["script", "flags", "KEYS", "ARGV"], script_rows())
+    return _write_table(text, ["script", "parts"], reply_rows())
+
+
+def _write_table(text: str, titles: list[str], rows: list[list[str]]) -> str:
+    head = f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}\n"
     before, _, rest = text.partition(head)
-    table = "".join(f"| {' | '.join(row)} |\n" for row in script_rows())
-    return before + head + table + rest[rest.index("\n\n") + 1 :]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    _, _, after = f"\n{rest}".partition("\n\n")
+    return f"{before}{head}{table}\n{after}"
 
 
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
         sys.exit("usage: python -m tests.unit.wire_calls --write")
     FILE.write_text(asyncio.run(write_all()))
-    DOCUMENT.write_text(write_table(DOCUMENT.read_text("utf-8")))
+    DOCUMENT.write_text(write_tables(DOCUMENT.read_text("utf-8")))

@@ -94,7 +94,7 @@ async def play(server: ValkeyServer, client: redis.Redis, scene: Scene, user: Us
 
 def test_the_document_has_the_roles() -> None:
     assert list(ROLES) == ["inbox", *SCENES]
-    every = Path(scripts.__file__).with_name("scripts").glob("*.lua")
+    every = Path(scripts.__file__).parent.glob("*.lua")
     assert {name for names in SCRIPTS.values() for name in names} == {each.stem for each in every}
 
 

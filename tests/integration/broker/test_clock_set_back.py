@@ -186,15 +186,19 @@ async def test_ready_jobs_keep_their_turn(queue: Queue) -> None:
     assert [found.id for found in claimed] == ["first", "first-unique", "later"]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.release(0 * SECOND, "r"), Outcome.loss(FAILED)])
+@pytest.mark.parametrize(
+    ("outcome", "pause"),
+    [(Outcome.release(0 * SECOND, "r"), 0 * SECOND), (Outcome.loss(FAILED), 2 * SECOND)],
+)
 async def test_a_job_that_comes_back_after_the_clock_did_is_ready(
-    queue: Queue, outcome: Outcome
+    queue: Queue, outcome: Outcome, pause: timedelta
 ) -> None:
     await queue.run_ahead()
     await queue.put(Job("given-back", "t", {}))
     claimed = await queue.claim("given-back")
     await queue.come_back()
     await queue.end(claimed, outcome)
+    await queue.live(pause)
 
     await queue.claim("given-back")
 

@@ -17,7 +17,12 @@ from tidework.broker.redis.redis_broker import RedisBroker
 PROGRAM = "tests.integration.sdk.interrupted"
 INTERRUPTIONS = 3000
 """Several times as many as a C function that runs Python code has survived."""
-OUR_STEPS = ("tidework/client.py", "/broker/servers.py", "/broker/blocking_wire.py")
+OUR_STEPS = (
+    "tidework/client.py",
+    "/connection/servers.py",
+    "/connection/blocking_wire.py",
+    "/connection/redis_py.py",
+)
 
 
 @pytest.mark.parametrize("way", ["hiredis", "plain"])

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import pytest
 
+from tidework.broker.redis.parts import REPLIES
 from tidework.broker.scripts import load_script
 
 FOLDER = files("tidework.broker").joinpath("scripts")
@@ -16,6 +17,8 @@ FUNCTION = re.compile(r"^local function (\w+)\(.*?^end$", re.MULTILINE | re.DOTA
 CALL = re.compile(r"(?<![\w.:])(S\.\w+|\w+)\(")
 LOCAL = re.compile(r"\blocal function (\w+)\(")
 LUA = {"tonumber", "ipairs", "pairs", "unpack", "type", "setmetatable", "rawget"}
+TABLE = re.compile(r"\breturn \{|\blocal found = \{")
+"""What a script may return."""
 WORDS = {"if", "and", "or", "not", "return", "function", "then", "in", "while", "elseif", "for"}
 MADE_LATER = re.compile(r"^setmetatable\(S,.*?\n(.*)^S\..*?^end\}\)$", re.MULTILINE | re.DOTALL)
 
@@ -60,6 +63,34 @@ def test_what_is_seldom_needed_is_not_called_as_if_it_were_there(name: str) -> N
     )
 
     assert not later & set(CALL.findall(always))
+
+
+def test_the_parts_of_replies_have_one_order() -> None:
+    replies = {name: load_script(name).reply for name in NAMES}
+
+    assert {name: parts for name, parts in replies.items() if parts} == REPLIES
+
+
+@pytest.mark.parametrize("name", sorted(REPLIES))
+def test_a_script_returns_as_many_parts_as_it_names(name: str) -> None:
+    text = load_script(name).text
+    tables = [items_of_table(text, place.end()) for place in TABLE.finditer(text)]
+
+    assert len(REPLIES[name]) - ("..." in REPLIES[name]) in map(len, tables)
+
+
+def items_of_table(text: str, start: int) -> list[str]:
+    """What a table holds, from behind its brace on."""
+    items, depth = [""], 0
+    for letter in text[start:]:
+        depth += (letter in "({[") - (letter in ")}]")
+        if depth < 0:
+            break
+        if letter == "," and not depth:
+            items.append("")
+        else:
+            items[-1] += letter
+    return items
 
 
 @pytest.mark.parametrize("name", NAMES)

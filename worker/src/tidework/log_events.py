@@ -24,7 +24,7 @@ _JOBS = {
     "job_unknown": "no worker knows the task of the job yet",
     "jobs_known": "jobs that no worker knew are ready, for this one knows their tasks",
     "lease_lost": "the lease expired while the job ran; the result does not count",
-    "once_not_noted": "the end of a block of once() is told again until Redis takes it",
+    "once_not_noted": "the end of a block of once() is reported again until Redis takes it",
     "once_not_forgotten": "the mark of a block of once() that failed stays while its job runs",
     "soft_timeout_clipped": "a soft timeout is not below the hard one, so it comes earlier",
     "cancel_overdue": "a job goes on after it was cancelled, so it is killed",

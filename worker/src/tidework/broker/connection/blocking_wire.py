@@ -8,13 +8,12 @@ closed meanwhile is replaced, and nothing was sent over it.
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 import weakref
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import redis
 from redis.backoff import NoBackoff
@@ -25,6 +24,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from tidework.broker.connection.packing import Command, hiredis, pack, words_of
+from tidework.broker.connection.redis_py import error_maker_of, socket_of
 from tidework.broker.connection.silence import Silence
 
 _READ_BYTES = 65_536
@@ -75,12 +75,12 @@ class _Wire:
 
     def __init__(self, connection: AbstractConnection) -> None:
         self.made = connection
-        self._socket = cast("socket.socket", connection._sock)  # noqa: SLF001 - no other way to it
+        self._socket = socket_of(connection)
         self._silence = Silence(self._socket)
         self._buffer = bytearray(_READ_BYTES)
         self._reader = hiredis.Reader(
             protocolError=InvalidResponse,
-            replyError=connection._parser.parse_error,  # noqa: SLF001 - one list of error classes
+            replyError=error_maker_of(connection),
             notEnoughData=_NOTHING_YET,
         )
 

@@ -22,6 +22,12 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from tidework.broker.connection.abandoned import abandon_transport
 from tidework.broker.connection.packing import Command, hiredis, pack, words_of
+from tidework.broker.connection.redis_py import (
+    error_maker_of,
+    is_open,
+    take_writer,
+    transport_of,
+)
 from tidework.broker.connection.sieve import Sieve
 from tidework.broker.connection.silence import Silence
 
@@ -54,8 +60,7 @@ class _Plain:
         self._silence = _silence_of(connection)
 
     def is_usable(self) -> bool:
-        reader = self._connection._reader  # noqa: SLF001 - its own check suspends, and resends nothing either
-        return reader is not None and not reader.at_eof() and self._silence.holds()
+        return is_open(self._connection) and self._silence.holds()
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         connection = self._connection
@@ -82,12 +87,12 @@ class _Wire(asyncio.Protocol):
         self._connection = connection
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.WriteTransport = connection._writer.transport  # type: ignore[union-attr]  # noqa: SLF001 - no other way to it
+        self._transport = transport_of(connection)
         self._silence = _silence_of(connection)
         self._former = self._transport.get_protocol()
         self._reader = hiredis.Reader(
             protocolError=InvalidResponse,
-            replyError=connection._parser.parse_error,  # noqa: SLF001 - one list of error classes
+            replyError=error_maker_of(connection),
             notEnoughData=_NOTHING_YET,
         )
         self._replies: list[Any] = []
@@ -169,16 +174,13 @@ class _Wire(asyncio.Protocol):
 
 
 def _abandon(connection: AbstractConnection) -> None:
-    writer = connection._writer  # noqa: SLF001 - no other way to it
-    connection._writer = connection._reader = None  # noqa: SLF001 - else it would be closed again
+    writer = take_writer(connection)
     if writer is not None:
         abandon_transport(writer.transport)
 
 
 def _silence_of(connection: AbstractConnection) -> Silence:
-    writer = connection._writer  # noqa: SLF001 - no other way to it
-    assert writer is not None
-    return Silence(writer.get_extra_info("socket"))
+    return Silence(transport_of(connection).get_extra_info("socket"))
 
 
 class Connections:
@@ -225,10 +227,10 @@ class Connections:
         made = self._maker.make_connection()  # type: ignore[no-untyped-call]
         try:
             await made.connect()
+            found: Connection = _Plain(made) if hiredis is None else _Wire(made, self._timeout_s)
         except BaseException:
             await made.disconnect(nowait=True)
             raise
-        found: Connection = _Plain(made) if hiredis is None else _Wire(made, self._timeout_s)
         self._all.add(found)
         return found
 

@@ -30,7 +30,12 @@ from tidework.broker.redis.leading import RedisLeading
 from tidework.broker.redis.once import RedisOnce
 from tidework.broker.redis.progress import RedisProgress
 from tidework.broker.redis.readouts import RedisReadouts
-from tidework.broker.redis.replies import read_documents, read_exchange, read_wait
+from tidework.broker.redis.replies import (
+    read_documents,
+    read_exchange,
+    read_renewal,
+    read_upkeep,
+)
 from tidework.broker.redis.stored import stored_body
 from tidework.broker.scripts import Value
 from tidework.errors import (
@@ -226,22 +231,14 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
         self, queue: QueueName, incarnation: str, leases: Sequence[tuple[str, str]]
     ) -> RenewReply:
         rest = [value for lease in leases for value in lease]
-        due, documents, lost, cancel, cordoned, paused, asked = await self._run(
+        reply = await self._run(
             "renew",
             queue,
             rest,
             incarnation=incarnation,
             lease_ms=self._limits_of(queue).lease // _MS,
         )
-        return RenewReply(
-            lost=tuple(raw.decode() for raw in lost),
-            cancel=tuple(raw.decode() for raw in cancel),
-            next_due=read_wait(due),
-            intake=documents,
-            cordoned=bool(cordoned),
-            paused=bool(paused),
-            stacks_asked=bool(asked),
-        )
+        return read_renewal(reply)
 
     async def beat(
         self,
@@ -306,19 +303,7 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
                 ),
             ]
         )
-        given_back, buried, due = reaped
-        jobs, dead, dropped, documents = pruned
-        return UpkeepReply(
-            promoted,
-            given_back,
-            buried,
-            jobs,
-            read_wait(due),
-            dead,
-            limits.keep_count,
-            dropped,
-            documents,
-        )
+        return read_upkeep(promoted, reaped, pruned, limits.keep_count)
 
 
 def _read_exchange(request: ExchangeRequest, reply: Sequence[Any]) -> ExchangeReply:

@@ -8,9 +8,19 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from tidework.broker.answers import UpkeepReply
 from tidework.broker.documents import Beginning
 from tidework.broker.history import with_history
 from tidework.broker.progress_text import with_progress
+from tidework.broker.redis.parts import (
+    ExchangeParts,
+    GatherParts,
+    JobParts,
+    PruneParts,
+    ReapParts,
+    RenewParts,
+    StatsParts,
+)
 from tidework.broker.redis.stored import split_body
 from tidework.clock import from_ms
 from tidework.errors import BrokerError
@@ -27,7 +37,7 @@ from tidework.model.backlog import (
 from tidework.model.fire import CronRecord, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
-from tidework.model.lease import ClaimedJob, ExchangeReply
+from tidework.model.lease import ClaimedJob, ExchangeReply, RenewReply
 from tidework.model.outcome import JobError
 from tidework.model.values.kept_result import KeptResult, kept_result
 
@@ -79,16 +89,48 @@ def read_errors(reply: Sequence[Any]) -> tuple[ErrorGroup, ...]:
 
 def read_exchange(reply: Sequence[Any], token: str) -> ExchangeReply:
     """See exchange.lua."""
-    _, due, ready, documents, refused, claimed, cordoned, paused, asked = reply
+    parts = ExchangeParts(*reply)
     return ExchangeReply(
-        claimed=tuple(_read_claimed(token, *found) for found in claimed),
-        refused=tuple(raw.decode() for raw in refused),
-        next_due=read_wait(due),
-        backlog=ready,
-        intake=documents,
-        cordoned=bool(cordoned),
-        paused=bool(paused),
-        stacks_asked=bool(asked),
+        claimed=tuple(_read_claimed(token, *found) for found in parts.claimed),
+        refused=tuple(raw.decode() for raw in parts.refused),
+        next_due=read_wait(parts.next_due),
+        backlog=parts.ready,
+        intake=parts.documents,
+        cordoned=bool(parts.cordoned),
+        paused=bool(parts.paused),
+        stacks_asked=bool(parts.stacks_asked),
+    )
+
+
+def read_renewal(reply: Sequence[Any]) -> RenewReply:
+    """See renew.lua."""
+    parts = RenewParts(*reply)
+    return RenewReply(
+        lost=tuple(raw.decode() for raw in parts.lost),
+        cancel=tuple(raw.decode() for raw in parts.cancelling),
+        next_due=read_wait(parts.next_due),
+        intake=parts.documents,
+        cordoned=bool(parts.cordoned),
+        paused=bool(parts.paused),
+        stacks_asked=bool(parts.stacks_asked),
+    )
+
+
+def read_upkeep(
+    promoted: int, reaped: Sequence[Any], pruned: Sequence[Any], keep_count: int
+) -> UpkeepReply:
+    """See promote.lua, reap.lua and prune.lua."""
+    reap, prune = ReapParts(*reaped), PruneParts(*pruned)
+    return UpkeepReply(
+        promoted,
+        reap.given_back,
+        reap.buried,
+        prune.pruned,
+        read_wait(reap.next_due),
+        prune.dead,
+        keep_count,
+        prune.dropped,
+        prune.documents,
     )
 
 
@@ -108,86 +150,71 @@ def _read_claimed(
 
 def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
     """See get_job.lua."""
-    (
-        name,
-        stored,
-        priority,
-        attempt,
-        deliveries,
-        losses,
-        releases,
-        cancel,
-        due,
-        changed,
-        started,
-    ) = reply[:11]
-    token, cron, detail, unique = (reply[11].decode(), reply[12].decode(), *reply[13:15])
-    task, body = split_body(job_id.encode(), stored)
-    state = JobState(name.decode())
+    parts = JobParts(*reply)
+    task, body = split_body(job_id.encode(), parts.body)
+    state = JobState(parts.state.decode())
     ended_well = state is JobState.SUCCEEDED
-    kept = kept_result(detail) if ended_well else KeptResult()
+    kept = kept_result(parts.detail) if ended_well else KeptResult()
     record = JobRecord(
         id=job_id,
         task=task,
         state=state,
         body=body,
-        priority=priority,
-        attempt=attempt,
-        deliveries=deliveries,
-        losses=losses,
-        releases=releases,
-        cancel_requested=bool(cancel) and state not in FINISHED_STATES,
-        available_at=None if due < 0 else from_ms(due),
-        changed_at=from_ms(changed) if changed else None,
-        started_at=from_ms(started) if started else None,
-        worker=token.rpartition(":")[0],
-        cron=cron,
-        unique=unique.decode(),
+        priority=parts.priority,
+        attempt=parts.attempt,
+        deliveries=parts.deliveries,
+        losses=parts.losses,
+        releases=parts.releases,
+        cancel_requested=bool(parts.cancel) and state not in FINISHED_STATES,
+        available_at=None if parts.due < 0 else from_ms(parts.due),
+        changed_at=from_ms(parts.changed) if parts.changed else None,
+        started_at=from_ms(parts.started) if parts.started else None,
+        worker=parts.token.decode().rpartition(":")[0],
+        cron=parts.cron.decode(),
+        unique=parts.unique.decode(),
         result=kept.data,
-        error=JobError.decode(detail) if detail and not ended_well else None,
+        error=JobError.decode(parts.detail) if parts.detail and not ended_well else None,
         result_json=kept.raw,
         result_refusal=kept.refusal,
     )
-    return with_progress(with_history(record, reply[15].decode()), reply[16])
+    return with_progress(with_history(record, parts.history.decode()), parts.progress)
 
 
 def read_stats(reply: Sequence[Any]) -> QueueStats:
     """See stats.lua."""
-    states = dict(zip(JobState, reply[:6], strict=True))
-    pairs = zip(reply[9::2], reply[10::2], strict=True)
+    parts = StatsParts.of(reply)
     return QueueStats(
-        states=states,
-        inbox=reply[6],
-        oldest_age=reply[7] / 1000,
-        counters={name.decode(): int(value) for name, value in pairs},
-        pause=read_pause(reply[8].decode()),
+        states={state: getattr(parts, state.value) for state in JobState},
+        inbox=parts.documents,
+        oldest_age=parts.oldest_age / 1000,
+        counters={name.decode(): int(value) for name, value in _pairs(parts.counters)},
+        pause=read_pause(parts.paused.decode()),
     )
 
 
 def read_load(reply: Sequence[Any]) -> QueueLoad:
     """See gather.lua."""
-    now, backlog, soon, in_flight, age, due, enqueued, holders, services, paused = reply[:10]
-    unknown, task, version = reply[10:]
+    parts = GatherParts(*reply)
     return QueueLoad(
-        backlog=backlog,
-        due_soon=soon,
-        in_flight=in_flight,
-        busy_workers={
-            name.decode(): int(held) for name, held in zip(holders[::2], holders[1::2], strict=True)
-        },
-        oldest_age=age / 1000,
-        next_due=None if due < 0 else due,
-        enqueued=enqueued,
-        service_time={
-            task.decode(): float(ms) / 1000
-            for task, ms in zip(services[::2], services[1::2], strict=True)
-        },
-        now_ms=now,
-        paused=bool(paused),
-        unknown=unknown,
-        unknown_task=task.decode(errors="replace"),
-        announced=version.decode(errors="replace"),
+        backlog=parts.backlog,
+        due_soon=parts.due_soon,
+        in_flight=parts.running,
+        busy_workers={name.decode(): int(held) for name, held in _pairs(parts.leases)},
+        oldest_age=parts.oldest_age / 1000,
+        next_due=None if parts.next_due < 0 else parts.next_due,
+        enqueued=parts.enqueued,
+        service_time={task.decode(): float(ms) / 1000 for task, ms in _pairs(parts.service_times)},
+        now_ms=parts.now,
+        paused=bool(parts.paused),
+        unknown=parts.unknown,
+        unknown_task=parts.unknown_task.decode(errors="replace"),
+        announced=parts.announced.decode(errors="replace"),
     )
+
+
+def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """A hash, as scripts return it."""
+    return zip(flat[::2], flat[1::2], strict=True)
 
 
 def read_workers(reply: Sequence[Any]) -> list[Presence]:

@@ -6,6 +6,7 @@ call site counts KEYS or ARGV by hand:
     -- flags: allow-oom                 (optional)
     -- keys: jobs ready counters        parts of the queue, become K.jobs, K.ready...
     -- args: limit lease_ms ...         become A.limit...; numbers are converted where needed
+    -- reply: due ready ...             (optional) what the reply's parts are, by position
     -- uses: record waiting             files in scripts/fragments/, composed in this order
     -- seldom: finish                   (optional) likewise, but its functions are S.name
 
@@ -31,7 +32,7 @@ from tidework.model.identity import QueueName
 Value = str | bytes | int | float
 
 _FUNCTION = re.compile(r"^local function (\w+)\(", re.MULTILINE)
-_HEADER = re.compile(r"^-- (flags|keys|args|uses|seldom): *(.*)$", re.MULTILINE)
+_HEADER = re.compile(r"^-- (flags|keys|args|reply|uses|seldom): *(.*)$", re.MULTILINE)
 
 
 class Keys(tuple[str, ...]):  # noqa: SLOT001 - a tuple has no room for slots of its own
@@ -42,12 +43,18 @@ class Keys(tuple[str, ...]):  # noqa: SLOT001 - a tuple has no room for slots of
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A composed script. ``open_ended``: values may follow the named arguments."""
+    """A composed script.
+
+    open_ended: values may follow the named arguments
+    reply:      the parts of its reply in their order, "..." last if more may follow; () if it is
+                short enough to be told in words
+    """
 
     name: str
     keys: tuple[str, ...]
     args: tuple[str, ...]
     open_ended: bool
+    reply: tuple[str, ...]
     text: str
     sha: str
 
@@ -120,7 +127,8 @@ def load_script(name: str) -> Script:
     text = "\n".join(lines)
     # SHA-1 is how EVALSHA names a script; nothing here rests on its strength.
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    return Script(name, tuple(keys), tuple(args), open_ended, text, sha)
+    reply = tuple(header.get("reply", []))
+    return Script(name, tuple(keys), tuple(args), open_ended, reply, text, sha)
 
 
 def _made_when_asked_for(fragments: Sequence[str]) -> list[str]:

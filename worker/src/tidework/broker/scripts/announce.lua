@@ -24,7 +24,7 @@ for _, id in ipairs(found) do
     take_out(K.unknown_until, id)
     taken = taken + 1
     if r and r.state == WAITING and score_of(K.scheduled, id) then
-      unschedule(id)
+      stop_waiting(id)
       r.available = now
       save(id, r)
       make_ready(id, r.priority, now)

@@ -29,6 +29,8 @@ if conflict then
   flush()
   return conflict
 end
+-- Jobs that are due now and have no unique key go past insert(), which would cost a quarter more: 57
+-- instead of 46 us for one job, 3.9 instead of 3.0 us for each of a hundred.
 local answers, a = {}, 0
 local bodies, ready, n = {}, {}, 0
 local read = entries(known, K.jobs)
@@ -49,7 +51,7 @@ end
 send('HSET', K.jobs, bodies)
 send('ZADD', K.ready, ready)
 count('enqueued', n / 2)
-if n > 0 then ready_left = n / 2 end -- at least: enough for wake()
+note_ready(n / 2)
 wake()
 flush()
 return {'ok', answers}

@@ -6,11 +6,13 @@
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch most_held succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
 --       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
--- uses: now reads writes record waiting documents progress guard stamp due reap prune asked
+-- reply: status next_due ready documents refused claimed cordoned paused stacks_asked
+-- uses: now reads writes record waiting documents progress success guard stamp due reap prune asked
 -- seldom: unique index history finish settle oldest cordon set_back
--- Returns {'ok', next due ms, ready jobs left, documents, refused ids, claimed x (id, task + zero
--- byte + body, then unless this is its first delivery: attempt, deliveries, losses, releases),
--- 1 if cordoned, 1 if paused, 1 if nothing was claimed and somebody asked for the worker's stacks} or {'stale', last sequence}.
+-- status: 'ok', or it returns {'stale', last sequence}; next_due: ms, -1 = nothing; ready: jobs left;
+-- refused: ids; claimed: x (id, task + zero byte + body, then unless this is its first delivery:
+-- attempt, deliveries, losses, releases); cordoned, paused: 1 if so; stacks_asked: 1 if nothing was
+-- claimed and somebody asked for the worker's stacks.
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
 local SEEN_EVERY = 16
@@ -100,7 +102,7 @@ end
 
 local function take_ready(want)
   flush()
-  if ready_left > 1 and not is_of_one_priority() then return pick(want) end
+  if count_ready() > 1 and not is_of_one_priority() then return pick(want) end
   local ids, scores = {}, {}
   local popped = redis.call('ZPOPMIN', K.ready, want)
   for i = 1, #popped, 2 do ids[#ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
@@ -108,38 +110,29 @@ local function take_ready(want)
 end
 
 local function claim(ids, scores)
-  -- As of successes. Priority and due time are in the score.
+  -- Jobs that were never claimed, of one score and task, have the same record: made once.
   local first_claims = {}
 
-  local function first_claim(score, task)
-    local of_score = entries(first_claims, score)
-    local packed = of_score[task]
-    if not packed then
-      local number = tonumber(score)
-      local r = fresh(math.floor(number / BY_PRIORITY), number % BY_PRIORITY)
-      r.state, r.attempt, r.deliveries, r.task = RUNNING, 1, 1, task
-      r.token, r.started, r.changed = token_of_claim, now, now
-      packed = pack_record(r)
-      of_score[task] = packed
-    end
-    return packed
-  end
-
-  local function claim_again(id, packed, body)
-    local r = unpack_record(packed)
+  local function claimed_now(r, body)
     if r.task == '' then r.task = task_of(body) end
-    if string.sub(r.unique, 1, 1) == 's' then S.free_key(id, r.unique) end
-    if r.releases > 0 then S.note_unknown_claimed(id) end
     r.state, r.token, r.started, r.changed = RUNNING, token_of_claim, now, now
     r.attempt = r.attempt + 1
     r.deliveries = math.min(r.deliveries + 1, 65535)
-    save(id, r)
-    return {id, body, r.attempt, r.deliveries, r.losses, r.releases}
+    return pack_record(r)
+  end
+
+  local function first_claim(score, body)
+    local of_score, task = entries(first_claims, score), task_of(body)
+    if not of_score[task] then
+      local number = tonumber(score)
+      of_score[task] = claimed_now(fresh(math.floor(number / BY_PRIORITY), number % BY_PRIORITY), body)
+    end
+    return of_score[task]
   end
 
   local read, bodies = look_up(K.records, ids), look_up(K.jobs, ids)
   local expiry = text(now + lease_ms)
-  local records, leases, r, n = {}, {}, 0, 0
+  local records, leases, n = {}, {}, 0
   for i = 1, #ids do
     local id = ids[i]
     local packed, body = read[id], bodies[id]
@@ -147,14 +140,17 @@ local function claim(ids, scores)
       drop(K.records, id) -- somebody else deleted the job
     else
       n = n + 1
+      records[2 * n - 1], leases[2 * n - 1], leases[2 * n] = id, expiry, id
       if packed then
-        claimed[n] = claim_again(id, packed, body)
+        local r = unpack_record(packed)
+        if string.sub(r.unique, 1, 1) == 's' then S.free_key(id, r.unique) end
+        if r.releases > 0 then S.note_unknown_claimed(id) end
+        records[2 * n] = claimed_now(r, body)
+        claimed[n] = {id, body, r.attempt, r.deliveries, r.losses, r.releases}
       else
-        records[r + 1], records[r + 2] = id, first_claim(scores[i], task_of(body))
-        r = r + 2
+        records[2 * n] = first_claim(scores[i], body)
         claimed[n] = {id, body}
       end
-      leases[2 * n - 1], leases[2 * n] = expiry, id
     end
   end
   send('HSET', K.records, records)
@@ -167,59 +163,18 @@ end
 local function claim_up_to(want)
   local scores
   claimed_ids, scores = take_ready(want)
-  ready_left = ready_left - #claimed_ids
+  note_ready(-#claimed_ids)
   claim(claimed_ids, scores)
 end
 
-local function settle_one(id, ...)
-  if not S.settle(id, ...) then refused[#refused + 1] = id end
-end
-
--- Jobs of one token, ARGV from `first` to `last`.
-local function succeed(token, first, last)
-  -- Jobs claimed together have the same record: what success makes of it is worked out once. Not of
-  -- those whose end has consequences: false.
-  local successes = {}
-
-  local function success_of(packed)
-    local found = successes[packed]
-    if found == nil then
-      local r = unpack_record(packed)
-      found = false
-      if r.state == RUNNING and r.cron == '' and r.unique == '' and r.releases == 0 then
-        found = {token = r.token, repeated = r.deliveries > 1}
-        r.state, r.changed = SUCCEEDED, now
-        found.packed = pack_record(r)
-      end
-      successes[packed] = found
-    end
-    return found
+local function settle_one(id, token, kind, extra, detail, cause)
+  local holds
+  if kind == 'c' then
+    holds = succeed(id, token, detail)
+  else
+    holds = S.settle(id, token, kind, extra, detail, cause)
   end
-
-  local read, at = entries(known, K.records), text(now)
-  local ids, records, ends, repeated, n = {}, {}, {}, {}, 0
-  for i = first, last do
-    local id = ARGV[i]
-    local packed = stored(K.records, id)
-    local success = packed and success_of(packed)
-    if success and success.token == token then
-      n = n + 1
-      ids[n] = id
-      records[2 * n - 1], records[2 * n] = id, success.packed
-      ends[2 * n - 1], ends[2 * n] = at, id
-      if success.repeated then repeated[#repeated + 1] = id end
-      read[id] = success.packed
-    else
-      settle_one(id, token, 'c', '', '', '')
-    end
-  end
-  send('ZREM', K.leases, ids)
-  send('HSET', K.records, records)
-  send('ZADD', K.succeeded, ends)
-  send('HDEL', K.details, repeated) -- errors of earlier attempts
-  if n > 0 and has_progress() then send('HDEL', K.progress, ids) end
-  count('succeeded', n)
-  count_leases(worker_of(token), -n)
+  if not holds then refused[#refused + 1] = id end
 end
 
 local function note_served(task, served, served_ms)
@@ -242,7 +197,7 @@ local function settle_all()
   for _ = 1, tonumber(A.succeeded) do
     local token, first = ARGV[at], at + 2
     at = first + tonumber(ARGV[at + 1])
-    succeed(token, first, at - 1)
+    for i = first, at - 1 do settle_one(ARGV[i], token, 'c', '', '', '') end
   end
   for _ = 1, tonumber(A.settled) do
     settle_one(unpack(ARGV, at, at + 5))

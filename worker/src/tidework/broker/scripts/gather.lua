@@ -2,10 +2,11 @@
 -- flags: no-writes
 -- keys: leases holders services counters unknown unknown_until meta
 -- args: horizon_ms
+-- reply: now backlog due_soon running oldest_age next_due enqueued leases service_times paused unknown unknown_task announced
 -- uses: now reads record waiting documents oldest
--- Returns {now ms, backlog, due soon, in flight, oldest age ms, next due ms (-1 none), enqueued,
--- {worker, leases...}, {task, seconds in ms...}, 1 if paused, jobs of unknown tasks, the task of one
--- of them, version of the application that was announced last}.
+-- now, oldest_age: ms; next_due: when, ms, -1 = nothing; leases: {worker, number...}; service_times:
+-- {task, ms...}; paused: 1 if so; unknown: jobs of unknown tasks; unknown_task: of one of them; announced:
+-- version of the application that was announced last.
 -- Jobs whose task no worker knew count in neither backlog nor due soon, until their wait is over.
 local until_score = (now + tonumber(A.horizon_ms)) * 10 + 9
 local due = redis.call('ZCOUNT', K.scheduled, '-inf', now * 10 + 9)

@@ -2,11 +2,11 @@
 -- flags: no-writes
 -- keys: jobs details history progress tombstones
 -- args: id
+-- reply: state body priority attempt deliveries losses releases cancel due changed started token cron detail unique history progress
 -- uses: reads record
--- Returns false; of a job that was deleted within ten minutes of its end the ms until which that is
--- known; or {state, task + zero byte + body, priority, attempt, deliveries, losses, releases,
--- cancel, due ms (-1 = held), changed ms, started ms, token, cron, detail, unique key,
--- history or '', progress (fragments/progress.lua) or ''}.
+-- Or it returns false; of a job that was deleted within ten minutes of its end the ms until which that
+-- is known. body: task + zero byte + envelope; due: ms, -1 = held; changed, started: ms, 0 = not yet;
+-- unique: the key; progress: see fragments/progress.lua; texts that there are not: ''.
 local body = redis.call('HGET', K.jobs, A.id)
 if not body then
   local until_ms = redis.call('ZSCORE', K.tombstones, A.id)

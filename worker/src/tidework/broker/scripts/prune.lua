@@ -3,9 +3,10 @@
 -- flags: allow-oom
 -- keys: jobs uniques unique_ttls
 -- args: batch keep_succeeded_ms keep_dead_ms keep_count keep_presence_ms
+-- reply: pruned dead dropped documents
 -- uses: now reads writes record progress prune cordon stacks absent once documents
 -- seldom: index
--- Returns {number of jobs, dead letters now, dead letters ever dropped for their number, documents}.
+-- pruned: number of jobs; dead: dead letters now; dropped: those ever deleted for their number.
 
 -- Keys whose time is over. One that was taken again has a new time, or none.
 local function free_unique_keys(limit)

@@ -2,10 +2,11 @@
 -- flags: allow-oom
 -- keys: leases draining
 -- args: incarnation lease_ms ...      groups of: id, token
+-- reply: next_due documents lost cancelling cordoned paused stacks_asked
 -- uses: now reads writes record waiting documents guard stamp due asked
 -- seldom: index cordon set_back
--- Returns {next due ms, documents, lost ids, ids whose cancellation is requested,
--- 1 if the worker is cordoned, 1 if the queue is paused, 1 if somebody asked for its stacks}.
+-- next_due: ms, -1 = nothing; lost: ids; cancelling: ids whose cancellation is requested; cordoned (the
+-- worker), paused (the queue), stacks_asked (of the worker): 1 if so.
 local lease_ms = tonumber(A.lease_ms)
 stamp(lease_ms)
 local lost, cancelling, ids = {}, {}, {}

@@ -56,12 +56,16 @@ class QueueState(QueueStore):
             span_ms=self.now if job.delay is not None and available > self.now else 0,
         )
         if waits and not hold:
-            others = (e for e in self.entries.values() if e.state is JobState.SCHEDULED)
-            earliest = min((e.available_ms for e in others if not e.held), default=None)
-            self._new_earliest |= earliest is None or available < earliest
+            self._note_due(available)
         self.entries[job.id] = entry
         self.counters["enqueued"] += 1
         return Enqueued(job.id, True)
+
+    def _note_due(self, available_ms: int) -> None:
+        """A job comes: workers have not heard of it if it is due before all others."""
+        others = (e for e in self.entries.values() if e.state is JobState.SCHEDULED)
+        earliest = min((e.available_ms for e in others if not e.held), default=None)
+        self._new_earliest |= earliest is None or available_ms < earliest
 
     def _due_ms(self, job: Job) -> int:
         if job.delay is not None:
@@ -224,11 +228,12 @@ class QueueState(QueueStore):
     def _let_go(self, is_meant: Callable[[Entry], bool]) -> None:
         for entry in self.entries.values():
             if is_meant(entry) and entry.held:
-                entry.held = False
-                entry.replaces = ""
                 entry.available_ms = max(self.now, entry.available_ms)
                 waits = entry.available_ms > self.now
-                self._new_earliest |= waits
+                if waits:
+                    self._note_due(entry.available_ms)
+                entry.held = False
+                entry.replaces = ""
                 entry.state = JobState.SCHEDULED if waits else JobState.READY
                 entry.span_ms *= waits
                 entry.changed_ms = self.now

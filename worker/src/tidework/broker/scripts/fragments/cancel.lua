@@ -11,9 +11,7 @@ local function cancel(id)
     return 'requested'
   end
   if r.state ~= WAITING then return 'finished' end
-  take_out(K.ready, id)
-  ready_left = nil
-  unschedule(id)
+  stop_waiting(id)
   finish(id, r, CANCELLED, '')
   return 'cancelled'
 end

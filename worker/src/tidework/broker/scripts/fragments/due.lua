@@ -7,7 +7,7 @@ local function promote(limit)
     'LIMIT', 0, limit)
   for i = 1, #due, 2 do
     local score = tonumber(due[i + 1])
-    unschedule(due[i])
+    stop_waiting(due[i])
     make_ready(due[i], score % 10, math.floor(score / 10))
   end
   return #due / 2
@@ -24,9 +24,13 @@ local function earliest_expiry()
   return first_expiry or nil
 end
 
--- Leases were given that run out then.
+-- Leases were given that run out at `expiry`; nil: they were moved, or will be taken back.
 local function note_leases(expiry)
-  if first_expiry ~= nil then first_expiry = math.min(first_expiry or expiry, expiry) end
+  if not expiry then
+    first_expiry = nil
+  elseif first_expiry ~= nil then
+    first_expiry = math.min(first_expiry or expiry, expiry)
+  end
 end
 
 -- ms until the next due job or expiry, -1 if nothing is known.

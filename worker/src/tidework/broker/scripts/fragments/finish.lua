@@ -85,12 +85,7 @@ local function wait_again(id, r, available)
   r.available = available
   r.changed = now
   save(id, r)
-  if available > now then
-    make_scheduled(id, r.priority, available)
-    begin_span(id)
-  else
-    make_ready(id, r.priority, available)
-  end
+  wait_until(id, r.priority, available, now)
 end
 
 -- Pauses after a job's first, second and any later loss, in tenths of a lease (model/losses.py): what

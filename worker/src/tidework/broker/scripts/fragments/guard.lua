@@ -3,7 +3,8 @@
 -- nobody could renew meanwhile, so an expired lease says nothing about its worker (stamp.lua).
 local held_until -- nil: not known
 
-local function reaping_held_until()
-  held_until = held_until or tonumber(redis.call('HGET', K.guard, 'hold')) or 0
+-- stamped: what was stored just now, nil where nothing was.
+local function reaping_held_until(stamped)
+  held_until = stamped or held_until or tonumber(redis.call('HGET', K.guard, 'hold')) or 0
   return held_until
 end

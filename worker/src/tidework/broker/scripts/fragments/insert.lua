@@ -51,7 +51,6 @@ local function insert(id, body, priority, due, cron, hold, spec)
   local available, is_span = due_at(due)
   put(K.jobs, id, body)
   count('enqueued')
-  if is_span and available > now then begin_span(id) end
   if cron ~= '' then redis.call('ZADD', K.runs, 0, cron .. '|' .. id) end
   if cron ~= '' or unique ~= '' then
     local r = fresh(priority, available)
@@ -61,12 +60,9 @@ local function insert(id, body, priority, due, cron, hold, spec)
   end
   if hold then
     place(K.scheduled, HELD, id)
-  elseif available > now then
-    local first = earliest_due()
-    if not first or available < first then new_earliest = true end
-    make_scheduled(id, priority, available)
+    if is_span and available > now then place(K.spans, now, 'j' .. id) end
   else
-    make_ready(id, priority, available)
+    wait_until(id, priority, available, is_span and now or nil, true)
   end
   return true
 end

@@ -16,7 +16,8 @@ local function forget(ended, id, ended_at)
   if ended_at + TOMBSTONE_MS > now then place(K.tombstones, ended_at + TOMBSTONE_MS, id) end
 end
 
--- As forget(), of the first `number` that succeeded: there are as many as there is work.
+-- As forget(), of the first `number` that succeeded: there are as many as there is work, and to forget
+-- them one by one would cost an exchange of a hundred jobs 13 instead of 10 us for each.
 local function forget_succeeded(oldest, number)
   local ids, tombs, n = {}, {}, 0
   for i = 1, number do

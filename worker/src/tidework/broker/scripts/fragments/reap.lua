@@ -2,7 +2,7 @@
 local function reap(limit, poison_cap)
   local first = earliest_expiry()
   if not first or first > now then return 0, 0 end
-  first_expiry = nil
+  note_leases(nil)
   local given_back, buried = 0, 0
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.leases, '-inf', now, 'LIMIT', 0, limit)) do
     local r = load(id)

@@ -22,6 +22,7 @@ local function above(key, low, high)
   end
 end
 
+-- True if the job is due earlier by that.
 local function mend_delay(id, score, back)
   local r = stored(K.records, id) and load(id)
   if r then
@@ -30,10 +31,10 @@ local function mend_delay(id, score, back)
   end
   if score < HELD then
     place(K.scheduled, score - back * 10, id)
-    new_earliest = true
   end
   local due = score_of(K.unknown, id)
   if due then place(K.unknown, due - back, id) end
+  return score < HELD
 end
 
 -- Waits for a worker that knows a task: what lies further ahead than the clock was has said so.
@@ -48,7 +49,9 @@ local function mend_unknown(back)
   end
 end
 
+-- True if a job is due earlier by that.
 local function mend_spans(back)
+  local is_earlier = false
   local times = {j = K.scheduled, u = K.unique_ttls, o = K.once_ttls}
   for member, at in above(K.spans, now, '+inf') do
     local kind, name = string.sub(member, 1, 1), string.sub(member, 2)
@@ -58,13 +61,13 @@ local function mend_spans(back)
     else
       place(K.spans, math.min(at - back, now), member)
       if kind == 'j' then
-        mend_delay(name, score, back)
+        is_earlier = mend_delay(name, score, back) or is_earlier
       else
         place(times[kind], score - back, name)
       end
     end
   end
-  first_due = nil
+  return is_earlier
 end
 
 -- Nothing is ready before it is due. Ids tell the order, as those of our own sort by time: how long
@@ -118,16 +121,16 @@ local function mend_leases(back)
   flush()
   local leases = redis.call('ZRANGE', K.leases, 0, -1, 'WITHSCORES')
   for i = 1, #leases, 2 do place(K.leases, tonumber(leases[i + 1]) - back, leases[i]) end
-  first_expiry = nil
+  note_leases(nil)
 end
 
 local function set_back(back, leases_back)
   if leases_back > 0 then mend_leases(leases_back) end
-  mend_spans(back)
+  local is_earlier = mend_spans(back)
   mend_unknown(back)
   mend_ready()
   mend_ends(back)
   mend_workers(back)
-  ready_left = nil
+  look_again(is_earlier)
   flush()
 end

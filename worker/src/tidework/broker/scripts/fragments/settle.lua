@@ -1,4 +1,4 @@
--- How a job ends otherwise than thousands a second do; args of a script that has it: poison_cap
+-- How an attempt ends otherwise than by success (success.lua); args of a script that has it: poison_cap
 -- release_cap.
 local CAPPED_RELEASE_DELAY_MS = 5000
 
@@ -32,15 +32,10 @@ local function settle(id, token, kind, extra, detail, cause)
   local is_over = waits_until and waits_until <= now
   local gives_back = kind == 'r' or kind == 'l' or kind == 'u' or kind == 'x'
   local cancelled = kind == 'n' or (r.cancel == 1 and gives_back)
-  if kind ~= 'c' then
-    note_end(id, r, cancelled and 'n' or is_over and 'b' or waits_until and 'l' or kind, cause)
-  end
+  note_end(id, r, cancelled and 'n' or is_over and 'b' or waits_until and 'l' or kind, cause)
   drop_lease(id, r)
   if cancelled then
     finish(id, r, CANCELLED, '')
-  elseif kind == 'c' then
-    r.token = token -- tells whose success it was
-    finish(id, r, SUCCEEDED, detail)
   elseif kind == 'b' then
     finish(id, r, DEAD, detail, extra)
   elseif kind == 'r' then

@@ -27,6 +27,5 @@ local function stamp(lease_ms)
     end
     redis.call('HSET', K.guard, 'seen', now, 'hold', hold, 'run', run)
   end
-  held_until = hold
-  return now >= hold
+  return now >= reaping_held_until(hold)
 end

@@ -29,18 +29,12 @@ end
 
 local function let_go(id)
   local began = score_of(K.spans, 'j' .. id)
-  unschedule(id)
+  stop_waiting(id)
   local r = load(id)
   r.available = math.max(now, r.available)
   r.changed = now
   save(id, r)
-  if r.available > now then
-    make_scheduled(id, r.priority, r.available)
-    if began then place(K.spans, began, 'j' .. id) end
-    new_earliest = true
-  else
-    make_ready(id, r.priority, r.available)
-  end
+  wait_until(id, r.priority, r.available, began, true)
 end
 
 local function link(old, new)

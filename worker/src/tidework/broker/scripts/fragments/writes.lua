@@ -74,8 +74,14 @@ end
 
 flush = function()
   if not gathered then return end
-  for key, fields in pairs(changed) do flush_hash(key, fields) end
-  for key, members in pairs(placed) do flush_zset(key, members) end
+  for key, fields in pairs(changed) do
+    flush_hash(key, fields)
+    changed[key] = nil
+  end
+  for key, members in pairs(placed) do
+    flush_zset(key, members)
+    placed[key] = nil
+  end
   for name, by in pairs(sums) do
     if by ~= 0 then redis.call('HINCRBY', K.counters, name, by) end
   end
@@ -84,5 +90,5 @@ flush = function()
       redis.call('HDEL', K.holders, worker)
     end
   end
-  changed, placed, sums, held, gathered = {}, {}, {}, {}, false
+  sums, held, gathered = {}, {}, false
 end
