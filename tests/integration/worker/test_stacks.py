@@ -113,7 +113,7 @@ def test_jobs_of_an_event_loop(start_worker: StartWorker, jobs: Jobs, folder: Pa
     worker = start_worker("loops", async_slots=3).wait_started()
     ids = [hold(jobs, folder / name) for name in ("a", "b")]
 
-    found = stacks(worker, 4)["child"]
+    found = stacks(worker, 3)["child"]
 
     (loop,) = [line for line in found if line.get("jobs")]
     assert sorted(job["id"] for job in loop["jobs"]) == sorted(ids)
@@ -171,7 +171,7 @@ def test_a_template_that_is_not_yet_ready_to_answer_is_not_ended_by_it(
 
     # Not a child of the first one, which falls to the worker.
     def fresh() -> int | None:
-        found = [p for p in children_of(worker.pid) if "worker.template" in command_of(p)]
+        found = [p for p in children_of(worker.pid) if "child.template" in command_of(p)]
         return found[0] if found else None
 
     second = until(fresh, "another one")
