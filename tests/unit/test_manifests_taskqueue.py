@@ -16,6 +16,7 @@ from tidework.manifests import (
     SelectPolicy,
     parse_document,
 )
+from tidework.manifests.worker_environment import worker_environment
 from tidework.model.identity import QueueName
 from tidework.model.lease import QueueLimits
 
@@ -23,13 +24,32 @@ from tidework.model.lease import QueueLimits
 def test_a_short_document_gets_the_defaults_of_the_product() -> None:
     spec = queue().spec
 
-    assert (spec.min_replicas, spec.max_replicas, spec.slots) == (0, 5, 1)
+    assert (spec.min_replicas, spec.max_replicas, spec.places) == (0, 5, 1)
     assert (spec.hard_timeout_seconds, spec.max_grace_seconds) == (600, 3600)
     assert (spec.recycle.jobs, spec.recycle.memory_mib) == (1000, 128)
     assert (spec.memory.limit_mib, spec.memory.most_percent) == (None, 90)
     scaling = spec.scaling
     assert (scaling.target_backlog_per_slot, scaling.target_wait_seconds) == (4.0, None)
     assert (scaling.idle_seconds, scaling.tolerance, scaling.fallback_seconds) == (30, 0.1, 60)
+
+
+@pytest.mark.parametrize(
+    ("fields", "capacity", "slots", "async_slots"),
+    [
+        ({}, 1, "1", "0"),
+        ({"slots": 4}, 4, "4", "0"),
+        ({"slots": 4, "asyncSlots": 0}, 4, "4", "0"),
+        ({"asyncSlots": 100}, 100, "", "100"),
+    ],
+)
+def test_a_queue_has_slots_or_async_slots(
+    fields: dict[str, int], capacity: int, slots: str, async_slots: str
+) -> None:
+    found = queue(**fields)
+
+    variables = worker_environment(found)
+    assert found.capacity == capacity
+    assert (variables["TIDEWORK_SLOTS"], variables["TIDEWORK_ASYNC_SLOTS"]) == (slots, async_slots)
 
 
 def test_the_behavior_has_the_defaults_of_autoscaling_v2() -> None:
@@ -110,6 +130,10 @@ def test_applications_are_named_as_python_imports_them(app: str) -> None:
         ({"minReplicas": True}, "spec.minReplicas: has to be a whole number, not true"),
         ({"slots": "4"}, 'spec.slots: has to be a whole number, not "4"'),
         ({"slots": 1.5}, "spec.slots: has to be a whole number, not 1.5"),
+        (
+            {"slots": 2, "asyncSlots": 9},
+            "spec.asyncSlots: 9 is given beside slots, which is 2; keep asyncSlots for a queue of",
+        ),
         ({"asyncSlots": -1}, "spec.asyncSlots: has to be 0 or more, not -1"),
         ({"asyncSlots": 1001}, "spec.asyncSlots: has to be 1000 or less, not 1001"),
         ({"asyncslots": 4}, "spec.asyncslots: unknown field; did you mean asyncSlots?"),

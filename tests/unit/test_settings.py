@@ -118,3 +118,41 @@ def test_no_option_is_named_that_does_not_exist(monkeypatch: pytest.MonkeyPatch)
 def test_other_values_are_told() -> None:
     with pytest.raises(ConfigurationError, match=r"--slots / TIDEWORK_SLOTS: .*\(got 0\)"):
         WorkerSettings.load(slots=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "places", "has_loop"),
+    [
+        ({}, 1, False),
+        ({"slots": 4}, 4, False),
+        ({"async_slots": 0}, 1, False),
+        ({"async_slots": 100}, 100, True),
+        ({"slots": 4, "async_slots": 0}, 4, False),
+    ],
+)
+def test_a_worker_has_slots_or_async_slots(
+    given: dict[str, int], places: int, *, has_loop: bool
+) -> None:
+    settings = WorkerSettings.load(**given)
+
+    assert (settings.places, settings.has_loop) == (places, has_loop)
+
+
+def test_an_empty_number_of_slots_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEWORK_SLOTS", "")
+    monkeypatch.setenv("TIDEWORK_ASYNC_SLOTS", "7")
+
+    assert WorkerSettings.load().places == 7
+
+
+def test_a_worker_with_both_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEWORK_SLOTS", "4")
+
+    with pytest.raises(ConfigurationError) as refused:
+        WorkerSettings.load(async_slots=100)
+
+    assert str(refused.value) == (
+        "--slots / TIDEWORK_SLOTS and --async-slots / TIDEWORK_ASYNC_SLOTS are both given (4 and "
+        "100), and a worker has places of one kind; keep --async-slots for a queue of async "
+        "tasks, which share an event loop, or --slots for any other queue"
+    )

@@ -17,7 +17,7 @@ from tidework.settings import Settings
 
 DELIVERY = "at least once, leases renewed"
 ASYNC = os.environ.get("BENCHMARK_VARIANT") == "async"
-HOW = "--async-slots = concurrency, one slot beside them" if ASYNC else "--slots = concurrency"
+HOW = "--async-slots = concurrency" if ASYNC else "--slots = concurrency"
 SETTINGS = f"defaults; {HOW}, log level warning"
 PACKAGES = ("tidework", "redis", "hiredis")
 JOBS = 15_000

@@ -64,7 +64,7 @@ class WorkerProcess:
         given = {
             "app": app,
             "queue": ["jobs"],
-            "slots": 1,
+            **({} if settings.get("async_slots") else {"slots": 1}),
             "log_format": "json",
             "log_level": "debug",
             "probe_port": 0,

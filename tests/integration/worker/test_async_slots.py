@@ -14,6 +14,7 @@ from tests.integration.worker.jobs import Jobs
 from tests.integration.worker.processes import WorkerProcess, is_alive
 from tests.support.waiting import wait_until
 from tidework.model.job import JobState
+from tidework.worker.worker import MISCONFIGURED
 
 
 def start(start_worker: StartWorker, **settings: float) -> WorkerProcess:
@@ -21,23 +22,47 @@ def start(start_worker: StartWorker, **settings: float) -> WorkerProcess:
     return start_worker("loops", **given).wait_started()
 
 
-def test_jobs_run_at_once_in_one_process_and_sync_ones_in_their_own(
+def test_jobs_run_at_once_in_one_process(
     start_worker: StartWorker, jobs: Jobs, holds: Holds
 ) -> None:
     worker = start(start_worker)
     names = [f"h{number}" for number in range(10)]
-    ids = holds.put(*names) + holds.put("alone", task="hold_alone")
+    ids = holds.put(*names)
 
-    shared = set(holds.pids(*names))
-    alone = set(holds.pids("alone"))
+    shared = holds.pids(*names)
 
-    assert len(shared) == 1
-    assert not shared & alone
-    assert sorted(shared | alone) == worker.children(2)
-    assert worker.metric("tidework_worker_slots") == 11
-    holds.let_end(*names, "alone")
-    assert [jobs.result(job_id) for job_id in ids] == ["held"] * 11
-    assert [jobs.get(job_id).deliveries for job_id in ids] == [1] * 11
+    assert sorted(set(shared)) == worker.children(1)
+    assert worker.metric("tidework_worker_slots") == 10
+    holds.let_end(*names)
+    assert [jobs.result(job_id) for job_id in ids] == ["held"] * 10
+    assert [jobs.get(job_id).deliveries for job_id in ids] == [1] * 10
+
+
+def test_a_sync_task_by_name_is_a_dead_letter_with_the_remedy(
+    start_worker: StartWorker, jobs: Jobs, holds: Holds
+) -> None:
+    start(start_worker)
+    (held,) = holds.put("a")
+    holds.pids("a")
+
+    dead = jobs.wait_dead(jobs.put("add", a=1, b=2))
+
+    assert (dead.deliveries, dead.losses) == (1, 0)
+    assert dead.error is not None
+    assert (dead.error.type, dead.error.cause) == ("NeedsSlots", "needs_slots")
+    assert "give this queue slots instead of async slots" in dead.error.message
+    holds.let_end("a")
+    assert jobs.result(held) == "held"
+
+
+def test_an_application_with_a_sync_task_for_the_queue_is_refused_at_start(
+    start_worker: StartWorker,
+) -> None:
+    worker = start_worker("loops", async_slots=2, queue=["jobs", "with-slots"])
+
+    assert worker.wait() == MISCONFIGURED
+    assert "queue 'with-slots': the workers of this queue have async slots" in worker.text()
+    assert "(add); make it an 'async def'" in worker.text()
 
 
 def test_no_more_jobs_run_at_once_than_there_are_places(
@@ -118,7 +143,7 @@ def test_a_timeout_cancels_one_and_leaves_the_others(
     assert dead.error is not None
     assert dead.error.cause == "timeout"
     assert (folder / "cleaned").exists(), "it was cancelled, not killed"
-    assert shared in worker.children(2)
+    assert shared in worker.children(1)
     holds.let_end("a")
     assert jobs.result(held) == "held"
     assert jobs.get(held).deliveries == 1
@@ -136,7 +161,7 @@ def test_a_soft_timeout_reaches_one_and_leaves_the_others(
     assert dead.error is not None
     assert (dead.error.type, dead.error.cause) == ("SoftTimeout", "soft_timeout")
     assert (folder / "tidied").read_text() == str(shared)
-    assert shared in worker.children(2)
+    assert shared in worker.children(1)
     holds.let_end("a")
     assert jobs.result(held) == "held"
 
@@ -218,7 +243,7 @@ def test_a_cancelled_job_leaves_the_others(
     holds.let_end("b")
     assert jobs.result(two) == "held"
     assert jobs.get(two).deliveries == 1
-    assert shared in worker.children(2)
+    assert shared in worker.children(1)
 
 
 def test_a_drain_lets_them_end(start_worker: StartWorker, jobs: Jobs, holds: Holds) -> None:
@@ -300,10 +325,10 @@ def test_a_recycled_child_finishes_what_it_has_while_another_takes_over(
         jobs.result(job_id)
     wait_until(lambda: jobs.result(jobs.put("whoami"))["pid"] != shared, "another child took over")
 
-    assert shared in worker.children(3)
+    assert shared in worker.children(2)
     holds.let_end("a")
     assert jobs.result(held) == "held"
     assert jobs.get(held).deliveries == 1
     wait_until(lambda: not is_alive(shared), "it ends when its last job has")
-    worker.children(2)
+    worker.children(1)
     worker.wait_reaped()

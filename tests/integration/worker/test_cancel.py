@@ -23,25 +23,46 @@ BY_ITSELF = "it ended by itself"
 KILLED = "and was killed"
 
 
+Shared = tuple[WorkerProcess, Jobs]
+
+
 @pytest.fixture(scope="module")
-def shared(
-    valkey: ValkeyServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[WorkerProcess, Jobs]]:
+def with_slot(valkey: ValkeyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     """One worker for the tests that only look at their own jobs; its leases are renewed often."""
+    yield from started(valkey, tmp_path_factory.mktemp("slot"), slots=1)
+
+
+@pytest.fixture(scope="module")
+def with_loop(valkey: ValkeyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """The same with an event loop, for async tasks."""
+    yield from started(valkey, tmp_path_factory.mktemp("loop"), async_slots=2)
+
+
+def started(valkey: ValkeyServer, folder: Path, **places: int) -> Iterator[Shared]:
     namespace = f"cancel-{secrets.token_hex(4)}"
     jobs = Jobs(Client(Settings(redis_url=valkey.url, namespace=namespace)))
-    with workers(valkey.url, namespace, tmp_path_factory.mktemp("cancel")) as start:
-        options = {"slots": 1, "async_slots": 2, "cancel_grace_seconds": 1.5, "lease_seconds": 1.5}
+    with workers(valkey.url, namespace, folder) as start:
+        options = {"cancel_grace_seconds": 1.5, "lease_seconds": 1.5, **places}
         yield start("long", **options).wait_started(), jobs
+    jobs.client.close_sync()
 
 
 @pytest.fixture
-def worker(shared: tuple[WorkerProcess, Jobs]) -> WorkerProcess:
+def shared(request: pytest.FixtureRequest) -> Shared:
+    """The worker with places for the task that the test is about."""
+    parameters = getattr(request.node, "callspec", None)
+    task = parameters.params.get("task", "") if parameters else ""
+    found: Shared = request.getfixturevalue("with_loop" if task.endswith("_async") else "with_slot")
+    return found
+
+
+@pytest.fixture
+def worker(shared: Shared) -> WorkerProcess:
     return shared[0]
 
 
 @pytest.fixture
-def jobs(shared: tuple[WorkerProcess, Jobs]) -> Jobs:
+def jobs(shared: Shared) -> Jobs:
     return shared[1]
 
 

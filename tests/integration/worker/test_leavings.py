@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,23 +30,37 @@ KINDS = {
 }
 
 
+PLACES: dict[str, dict[str, Any]] = {
+    "": {"slots": 1, "queue": ["jobs"]},
+    "_async": {"async_slots": 1, "queue": ["loops"]},
+}
+"""By the suffix of tasks. The application declares sync and async ones for ``jobs``."""
+
+
 @pytest.fixture(scope="module")
 def shared(
     valkey: ValkeyServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[WorkerProcess, Jobs]]:
-    """One worker with a slot and a loop for the tests that only look at their own jobs."""
+) -> Iterator[dict[str, tuple[WorkerProcess, Jobs]]]:
+    """By the suffix of tasks, a worker for the tests that only look at their own jobs."""
     namespace = f"leavings-{secrets.token_hex(4)}"
-    jobs = Jobs(Client(Settings(redis_url=valkey.url, namespace=namespace)))
+    client = Client(Settings(redis_url=valkey.url, namespace=namespace))
     with workers(valkey.url, namespace, tmp_path_factory.mktemp("leavings")) as start:
-        yield start("leavings", async_slots=2).wait_started(), jobs
+        yield {
+            suffix: (
+                start("leavings", **places).wait_started(),
+                Jobs(client, places["queue"][0]),
+            )
+            for suffix, places in PLACES.items()
+        }
+    client.close_sync()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("suffix", ["", "_async"])
+@pytest.mark.parametrize("suffix", PLACES)
 def test_what_can_be_put_right_is_and_is_told(
-    shared: tuple[WorkerProcess, Jobs], kind: str, suffix: str
+    shared: dict[str, tuple[WorkerProcess, Jobs]], kind: str, suffix: str
 ) -> None:
-    worker, jobs = shared
+    worker, jobs = shared[suffix]
     before = jobs.result(jobs.put(f"leave_changed{suffix}", kind=kind))
 
     after = jobs.result(jobs.put(f"find{suffix}"))
@@ -56,9 +71,9 @@ def test_what_can_be_put_right_is_and_is_told(
 
 
 def test_what_each_of_a_row_of_short_jobs_leaves_reaches_none_of_the_others(
-    shared: tuple[WorkerProcess, Jobs],
+    shared: dict[str, tuple[WorkerProcess, Jobs]],
 ) -> None:
-    _, jobs = shared
+    _, jobs = shared[""]
     ids = jobs.put_many("leave_changed", [{"kind": "several"}] * 50)
 
     found = [jobs.result(each) for each in ids]
@@ -67,9 +82,9 @@ def test_what_each_of_a_row_of_short_jobs_leaves_reaches_none_of_the_others(
 
 
 def test_the_stacks_of_a_child_can_be_had_after_a_job_took_their_signals(
-    shared: tuple[WorkerProcess, Jobs],
+    shared: dict[str, tuple[WorkerProcess, Jobs]],
 ) -> None:
-    _, jobs = shared
+    _, jobs = shared[""]
     child = jobs.result(jobs.put("leave_changed", kind="handlers"))["pid"]
     jobs.result(jobs.put("find"))
 
@@ -77,11 +92,13 @@ def test_the_stacks_of_a_child_can_be_had_after_a_job_took_their_signals(
     assert process.catches(child, stacks.INSIST)
 
 
-@pytest.mark.parametrize("suffix", ["", "_async"])
+@pytest.mark.parametrize("suffix", PLACES)
 def test_a_process_whose_files_a_job_left_open_is_replaced_before_the_next_job(
-    start_worker: StartWorker, jobs: Jobs, suffix: str
+    start_worker: StartWorker, client: Client, suffix: str
 ) -> None:
-    worker = start_worker("leavings", async_slots=1).wait_started()
+    places = PLACES[suffix]
+    worker = start_worker("leavings", **places).wait_started()
+    jobs = Jobs(client, places["queue"][0])
     spoilt = jobs.put(f"leave_open{suffix}")
     others = [jobs.put(f"find{suffix}") for _ in range(30)]
 
@@ -160,9 +177,11 @@ def test_jobs_that_another_one_read_from_the_pipes_of_its_process_run_all_the_sa
 
 
 def test_a_job_that_another_one_read_on_the_event_loop_runs_all_the_same(
-    start_worker: StartWorker, jobs: Jobs, folder: Path
+    start_worker: StartWorker, client: Client, folder: Path
 ) -> None:
-    worker = start_worker("leavings", async_slots=2).wait_started()
+    places = {**PLACES["_async"], "async_slots": 2}
+    worker = start_worker("leavings", **places).wait_started()
+    jobs = Jobs(client, places["queue"][0])
     reads = jobs.put("read_pipes_async", path=str(folder / "began"))
     wait_until((folder / "began").exists, "it reads")
 

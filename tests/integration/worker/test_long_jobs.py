@@ -23,7 +23,7 @@ from tidework.model.job import JobState
 from tidework.settings import Settings
 
 both = pytest.mark.parametrize("task", ["walk", "walk_async"])
-PLACES = {"walk": {"slots": 1}, "walk_async": {"slots": 1, "async_slots": 2}}
+PLACES = {"walk": {"slots": 1}, "walk_async": {"async_slots": 2}}
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_process_killed_between_two_items_costs_the_item_it_was_at(
     diary.wait("began 3")
     wait_saved(jobs, job_id, 2)
 
-    kill(worker.children(1 + (task == "walk_async")))
+    kill(worker.children(1))
     diary.let_pass(5)
 
     assert jobs.result(job_id) == 5

@@ -21,7 +21,6 @@ ASKED_TO_STOP = "worker_draining"
 
 
 def start(start_worker: StartWorker, app: str = "loops", **settings: object) -> WorkerProcess:
-    """With one slot, which no lost job has to wait for."""
     given = {"async_slots": 10, "lease_seconds": 1.5, **settings}
     return start_worker(app, **given).wait_started()
 
@@ -46,14 +45,14 @@ def test_all_jobs_of_a_killed_worker_run_again_at_once_each_alone(
 
     again = [holds.pids(name)[0] for name in names]  # all of them, before any has ended
     assert len({shared, *again}) == 7
-    assert set(again) < set(other.children(8))
+    assert set(again) < set(other.children(7))
     assert [jobs.get(job_id).losses for job_id in ids] == [1] * 6
     (between,) = holds.put("between")
     (pid,) = holds.pids("between")
     assert pid not in again, "what was not lost has the loop"
     holds.let_end(*names, "between")
     assert [jobs.result(job_id) for job_id in [*ids, between]] == ["held"] * 7
-    other.children(2)
+    other.children(1)
     other.wait_reaped()
     assert jobs.result(jobs.put("whoami"))["pid"] == pid, "afterwards all is as before"
     assert worker.wait() == -signal.SIGKILL
@@ -77,7 +76,7 @@ def test_a_second_death_is_a_loss_for_that_job_alone(
     assert [jobs.get(job_id).losses for job_id in (one, two, third)] == [2, 1, 0]
     assert [jobs.get(job_id).deliveries for job_id in (one, two, third)] == [3, 2, 1]
     assert is_alive(shared)
-    worker.children(2)
+    worker.children(1)
     worker.wait_reaped()
 
 
@@ -98,7 +97,7 @@ def test_the_culprit_is_dead_at_the_cap_and_the_innocent_is_not_hurt_again(
     holds.let_end("a")
     assert jobs.result(held) == "held"
     assert jobs.get(held).losses == 1
-    worker.children(2)
+    worker.children(1)
 
 
 def test_a_drain_lets_them_end(start_worker: StartWorker, jobs: Jobs, holds: Holds) -> None:
@@ -156,7 +155,7 @@ def test_one_is_cancelled_as_any(start_worker: StartWorker, jobs: Jobs, holds: H
     assert is_alive(pids["b"])
     holds.let_end("b")
     assert jobs.result(two) == "held"
-    worker.children(2)
+    worker.children(1)
     worker.wait_reaped()
 
 
@@ -175,7 +174,7 @@ def test_the_hard_timeout_holds(
     assert (dead.losses, dead.error.cause) == (1, "timeout")
     alone = int((folder / "job.2").read_text())
     wait_until(lambda: not is_alive(alone), "its child ends")
-    worker.children(2)
+    worker.children(1)
     worker.wait_reaped()
 
 
@@ -218,7 +217,7 @@ def test_a_template_that_dies_takes_them_along_and_they_run_again(
     holds.let_end("a", "b")
     assert [jobs.result(job_id) for job_id in ids] == ["held"] * 2
     assert [jobs.get(job_id).losses for job_id in ids] == [2, 2]
-    worker.children(2)
+    worker.children(1)
     worker.wait_reaped()
 
 
@@ -234,7 +233,7 @@ def test_where_children_are_not_forked_they_are_started_afresh(
     holds.let_end("a", "b")
     assert [jobs.result(job_id) for job_id in ids] == ["held"] * 2
     assert [jobs.get(job_id).releases for job_id in ids] == [0, 0], "nobody gave them back"
-    worker.children(2)
+    worker.children(1)
 
 
 def test_one_that_grows_without_bound_is_a_dead_letter_and_its_neighbours_are_cleared(
@@ -254,5 +253,5 @@ def test_one_that_grows_without_bound_is_a_dead_letter_and_its_neighbours_are_cl
     holds.let_end("a")
     assert jobs.result(held) == "held"
     assert jobs.get(held).losses == 1, "of the time when they shared a process"
-    worker.children(2)
+    worker.children(1)
     worker.wait_reaped()

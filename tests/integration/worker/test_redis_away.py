@@ -52,7 +52,8 @@ def test_an_outcome_is_kept_until_redis_is_back(
 def test_a_block_that_ends_while_redis_is_away_is_done_and_not_done_again(
     server: ValkeyServer, start_worker: StartWorker, own_jobs: Jobs, folder: Path, task: str
 ) -> None:
-    worker = start_worker("charges", async_slots=1, redis_url=server.url).wait_started()
+    places = {"async_slots": 1} if task == "charge_async" else {"slots": 1}
+    worker = start_worker("charges", redis_url=server.url, **places).wait_started()
     job_id = own_jobs.put(task, folder=str(folder), waits=True)
     wait_until(lambda: list(folder.glob("began.*")), "the block began")
 

@@ -31,7 +31,7 @@ from tidework.app import Tidework
 app = Tidework("versioned", queue="jobs")
 
 @app.task
-def version() -> list[int]:
+{kind} version() -> list[int]:
     return [{version}, os.getpid()]
 
 @app.task
@@ -42,7 +42,7 @@ def version() -> list[int]:
     return {version}
 
 @app.task
-def only_in_{version}() -> int:
+{kind} only_in_{version}() -> int:
     return {version}
 """
 
@@ -274,20 +274,19 @@ def test_async_jobs_end_on_their_loop_and_the_next_run_on_a_new_one(
     wait_one_template(worker)
 
 
-def test_an_async_task_that_is_none_any_more(
-    versions: Versions, start_worker: StartWorker, jobs: Jobs, folder: Path
+def test_a_version_whose_tasks_would_block_the_event_loop_is_not_loaded(
+    versions: Versions, start_worker: StartWorker, jobs: Jobs
 ) -> None:
     versions.write(1, is_async=True)
     worker = start_worker("versioned", async_slots=1).wait_started()
-    old, _ = hold(jobs, folder / "a")
+    before, _ = jobs.result(jobs.put("version"))
 
     versions.write(2)
-    reload(worker)
-    new, _ = hold(jobs, folder / "b")
+    worker.signal(signal.SIGHUP)
 
-    for name, job_id, version in (("b", new, 2), ("a", old, 1)):
-        (folder / f"{name}.go").touch()
-        assert jobs.result(job_id) == version
+    until(lambda: "the version before goes on" in worker.text(), "it is refused")
+    assert "(hold, only_in_2, version); make it an 'async def'" in worker.text()
+    assert jobs.result(jobs.put("version"))[0] == before
 
 
 def test_an_application_with_threads_is_loaded_anew_as_well(

@@ -116,7 +116,7 @@ def test_jobs_of_an_event_loop(start_worker: StartWorker, jobs: Jobs, folder: Pa
     worker = start_worker("loops", async_slots=3).wait_started()
     ids = [hold(jobs, folder / name) for name in ("a", "b")]
 
-    found = stacks(worker, 4)["child"]
+    found = stacks(worker, 3)["child"]
 
     (loop,) = [line for line in found if line.get("jobs")]
     assert sorted(job["id"] for job in loop["jobs"]) == sorted(ids)

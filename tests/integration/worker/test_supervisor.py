@@ -45,7 +45,7 @@ async def make(broker: MemoryBroker, **settings: Any) -> Supervisor:
 
 async def wait_started(supervisor: Supervisor) -> list[int]:
     """Wait until its slots are there; returns the pids of template and children."""
-    await until(supervisor.pool.dispatch.idle, "a slot is there")
+    await until(supervisor.pool.places.idle, "a slot is there")
     template = supervisor._keeper.pid
     assert template is not None
     return [template, *children_of(template)]
@@ -202,10 +202,10 @@ async def test_jobs_that_wait_are_looked_at_again_by_another_version(broker: Mem
     (consumer,) = supervisor._consumers
     job = held("a", task="not_in_it")
     consumer.held[job.id] = job
-    consumer.lines[job.mode].append(job)
+    consumer.lines[job.line].append(job)
 
     supervisor._keeper.on_reloaded()
 
     assert job.outcome is not None
     assert job.outcome.kind is OutcomeKind.RELEASE
-    assert not consumer.lines[job.mode]
+    assert not consumer.lines[job.line]

@@ -98,7 +98,8 @@ def test_a_job_with_a_block_that_is_done_once_ends_on_a_full_server(
     (folder / "go").touch()
     redis.begin(Trouble.FULL)
 
-    start_worker("charges", redis_url=redis.url, async_slots=1).wait_started()
+    places = {"async_slots": 1} if task == "charge_async" else {"slots": 1}
+    start_worker("charges", redis_url=redis.url, **places).wait_started()
 
     assert own_jobs.result(job_id) is True
     assert own_jobs.get(job_id).attempt == 1

@@ -24,6 +24,20 @@ async def test_a_spec_that_cannot_be_read_leaves_what_runs_as_it_is() -> None:
     assert ("Warning", "SpecInvalid") in rig.events()
 
 
+async def test_slots_beside_async_slots_are_told_and_leave_what_runs_as_it_is() -> None:
+    """As in a cluster whose objects are older than the rule against it."""
+    rig = ReconcileRig()
+    await rig.round()
+    before = rig.deployment
+    rig.change(slots=1, asyncSlots=100)
+    await rig.round()
+
+    status, reason, message = rig.condition()
+    assert (status, reason) == ("False", "SpecInvalid")
+    assert "spec.asyncSlots: 100 is given beside slots, which is 1; keep asyncSlots" in message
+    assert rig.deployment == before
+
+
 async def test_a_missing_image_is_told() -> None:
     rig = ReconcileRig(image=None)
     await rig.round()

@@ -46,6 +46,31 @@ spec:
 """
 
 
+HOOKS = """
+from tidework import Tidework
+
+app = Tidework("shop")
+
+@app.task(queue="webhooks")
+async def deliver() -> None: ...
+
+@app.task(queue="images")
+def resize() -> None: ...
+"""
+
+HOOK_QUEUES = """
+apiVersion: tidework.dev/v1alpha1
+kind: TaskQueue
+metadata: {name: webhooks}
+spec: {app: shop.hooks, asyncSlots: 10}
+---
+apiVersion: tidework.dev/v1alpha1
+kind: TaskQueue
+metadata: {name: images}
+spec: {app: shop.hooks, asyncSlots: 10}
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     files = {
@@ -108,6 +133,17 @@ def test_a_task_or_a_param_that_is_not_there_is_told_with_its_place(
 ) -> None:
     (fault,) = check(folder, task=task, params=params).faults
     assert told in str(fault)
+
+
+def test_a_task_that_would_block_the_event_loop_of_its_queue_is_a_fault(folder: Path) -> None:
+    (folder / "shop" / "hooks.py").write_text(HOOKS)
+    (folder / "shop.yaml").write_text(HOOK_QUEUES)
+
+    checked = asyncio.run(check_documents(read_manifests([folder / "shop.yaml"])))
+
+    (fault,) = checked.broken
+    assert "shop.yaml:10: spec.asyncSlots: the workers of this queue have async" in str(fault)
+    assert "(resize); make it an 'async def'" in str(fault)
 
 
 @pytest.mark.parametrize(

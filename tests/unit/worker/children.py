@@ -10,7 +10,9 @@ from tests.unit.worker.jobs import Source
 from tidework.clock import SystemClock
 from tidework.model.outcome import Outcome
 from tidework.worker import frames
-from tidework.worker.places.dispatch import Recycling
+from tidework.worker.places.loop_places import LoopPlaces
+from tidework.worker.places.slot import Recycling
+from tidework.worker.places.slot_places import SlotPlaces
 from tidework.worker.places.slots import SlotPool
 
 FIRST_PID = 1_000_000_000
@@ -90,14 +92,26 @@ class PoolBench:
     """A pool over fake children, with one source."""
 
     def __init__(
-        self, slots: int = 1, *, async_slots: int = 0, jobs: int = 1000, memory: int = 1 << 30
+        self, places: int = 1, *, has_loop: bool = False, jobs: int = 1000, memory: int = 1 << 30
     ) -> None:
         self.clock = SystemClock()
         self.orders = FakeOrders()
         recycling = Recycling(jobs, memory)
-        self.pool = SlotPool(slots, self.orders, recycling, self.clock, async_slots=async_slots)
+        self.pool = SlotPool(places, self.orders, recycling, self.clock, has_loop=has_loop)
         self.source = Source()
         self.pool.add_source(self.source)
+
+    @property
+    def slot_places(self) -> SlotPlaces:
+        """Of a pool with slots."""
+        assert isinstance(self.pool.places, SlotPlaces)
+        return self.pool.places
+
+    @property
+    def loop_places(self) -> LoopPlaces:
+        """Of a pool with an event loop."""
+        assert isinstance(self.pool.places, LoopPlaces)
+        return self.pool.places
 
     def start(self) -> None:
         """All slots have a child that is ready."""
@@ -127,7 +141,7 @@ class PoolBench:
 
     def make_quick(self, task: str = "t") -> None:
         """Jobs of the task are known to be short."""
-        self.pool._times.note(task, 0.001)
+        self.pool.places.times.note(task, 0.001)
 
     def look(self) -> None:
         """What the timer does."""

@@ -10,7 +10,7 @@ from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
-from tidework.worker.held import HeldJob, Mode
+from tidework.worker.held import HeldJob, Line
 
 
 class Notebook:
@@ -30,8 +30,7 @@ class Source:
         self.queue = QueueName("default", "q")
         self.index = index
         self.held: dict[str, HeldJob] = {}
-        self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Mode)
-        self.shares: tuple[float, ...] = (1.0, 0.0)
+        self.lines: tuple[deque[HeldJob], ...] = tuple(deque() for _ in Line)
         self.hungry = True
         self.notes = Notebook()
         self.unsettled = False
@@ -42,7 +41,7 @@ class Source:
 
     @property
     def waiting(self) -> deque[HeldJob]:
-        return self.lines[Mode.ALONE]
+        return self.lines[Line.COMMON]
 
     @property
     def wants(self) -> bool:
@@ -59,7 +58,7 @@ class Source:
     def take_back(self, jobs: Sequence[HeldJob]) -> None:
         self.taken_back += [job.id for job in jobs]
         for job in reversed(jobs):
-            self.lines[job.mode].appendleft(job)
+            self.lines[job.line].appendleft(job)
 
     def on_capacity(self) -> None:
         self.offers += 1
@@ -70,12 +69,12 @@ class Source:
         task: str = "t",
         losses: int = 0,
         timeout: float = 600.0,
-        mode: Mode = Mode.ALONE,
+        line: Line = Line.COMMON,
     ) -> None:
         for name in names:
             job = held(name, source=self, task=task, losses=losses, timeout=timeout)
-            job.mode = mode
-            self.lines[mode].append(job)
+            job.line = line
+            self.lines[line].append(job)
 
 
 def held(

@@ -115,3 +115,19 @@ def test_a_job_that_was_given_back_beyond_the_cap_ends_with_its_attempts() -> No
     error = JobError.decode(found.detail)
     assert error.cause == "released"
     assert error.message == "released 22 times, and all 2 attempts are used up"
+
+
+def test_a_task_that_would_block_the_event_loop_is_buried_with_the_remedy() -> None:
+    job = claimed(task="plain")
+
+    found = admit(job, SPECS, hard_timeout=600, unknown_grace=60, loop_tasks={"quick"})
+
+    assert isinstance(found, Outcome)
+    assert found.kind is OutcomeKind.BURY
+    error = JobError.decode(found.detail)
+    assert (error.type, error.cause) == ("NeedsSlots", "needs_slots")
+    assert "(plain); make it an 'async def'" in error.message
+    fits = admit(
+        claimed(task="quick"), SPECS, hard_timeout=600, unknown_grace=60, loop_tasks={"quick"}
+    )
+    assert isinstance(fits, Admission)

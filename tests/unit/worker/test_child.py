@@ -186,7 +186,7 @@ def test_a_closed_pipe_ends_the_child(served: ServedChild) -> None:
 
 
 def test_the_config_survives_the_command_line() -> None:
-    config = ChildConfig("shop:app", "w", "ns", ("a", "b"), "json", "debug")
+    config = ChildConfig("shop:app", "w", "ns", ("a", "b"), False, "json", "debug")
 
     assert ChildConfig.from_json(config.to_json()) == config
     assert [str(queue) for queue in config.queue_names()] == ["ns/a", "ns/b"]

@@ -155,7 +155,7 @@ async def test_an_unknown_task_is_given_back_with_a_delay(bench: Bench) -> None:
 
 
 async def test_short_jobs_are_claimed_ahead(bench: Bench) -> None:
-    bench.pool._times.note("t", 0.01)
+    bench.pool.places.times.note("t", 0.01)
     await bench.enqueue(*"abcdefghijkl")
 
     await bench.wait_sent(6)
@@ -165,7 +165,7 @@ async def test_short_jobs_are_claimed_ahead(bench: Bench) -> None:
 
 
 async def test_what_waits_too_long_is_given_back(bench: Bench) -> None:
-    bench.pool._times.note("t", 0.01)
+    bench.pool.places.times.note("t", 0.01)
     await bench.enqueue(*"abcdef")
     await bench.wait_sent(6)
     bench.start_job(1)
@@ -180,7 +180,7 @@ async def test_what_waits_too_long_is_given_back(bench: Bench) -> None:
 
 
 async def test_a_job_of_a_killed_child_is_lost_and_those_behind_it_are_not(bench: Bench) -> None:
-    bench.pool._times.note("t", 0.01)
+    bench.pool.places.times.note("t", 0.01)
     await bench.enqueue("a", "b", "c")
     await bench.wait_sent(3)
     bench.start_job(1)
@@ -292,7 +292,7 @@ async def test_leases_are_renewed_while_redis_answers_no_exchange() -> None:
 async def test_a_drain_gives_back_what_did_not_start_and_waits_for_what_did(
     bench: Bench,
 ) -> None:
-    bench.pool._times.note("t", 0.01)
+    bench.pool.places.times.note("t", 0.01)
     await bench.enqueue(*"abcdefgh")
     await bench.wait_sent(6)
     bench.start_job(1)

@@ -9,15 +9,15 @@ import pytest
 from tests.unit.worker.children import Make, PoolBench
 from tests.unit.worker.jobs import Source
 from tidework.worker.held import Verdict
-from tidework.worker.places.dispatch import AHEAD_IN_CHILD
+from tidework.worker.places.places import AHEAD_IN_CHILD
 
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
     made = []
 
-    def build(slots: int = 1, **options: int) -> PoolBench:
-        made.append(PoolBench(slots, **options))
+    def build(slots: int = 1, *, jobs: int = 1000, memory: int = 1 << 30) -> PoolBench:
+        made.append(PoolBench(slots, jobs=jobs, memory=memory))
         made[-1].start()
         return made[-1]
 
@@ -34,7 +34,7 @@ async def test_nothing_goes_ahead_before_the_task_is_known_to_be_short(make: Mak
     bench = make()
     bench.source.add("a", "b")
 
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     assert names(bench.source) == ["b"]
 
@@ -44,7 +44,7 @@ async def test_short_jobs_go_ahead_up_to_a_bound(make: Make) -> None:
     bench.make_quick()
     bench.source.add(*"abcdefghijklmn")
 
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     child = bench.orders.children[0]
     assert [frame.ahead for frame in child.jobs()] == [False] + [True] * AHEAD_IN_CHILD
@@ -60,7 +60,7 @@ async def test_idle_slots_come_before_pipes(make: Make) -> None:
     bench.make_quick()
     bench.source.add(*"abc")
 
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     assert [len(child.jobs()) for child in bench.orders.children] == [1, 1, 1]
 
@@ -70,14 +70,14 @@ async def test_a_job_that_was_lost_before_runs_alone(make: Make) -> None:
     bench.make_quick()
     bench.source.add("lost", losses=1)
     bench.source.add("innocent")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     assert names(bench.source) == ["innocent"], "nobody behind it"
     child = bench.orders.children[0]
     bench.begin(child, 1)
     bench.finish(child, 1)
     bench.source.add("lost again", losses=1)
 
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     assert [frame.number for frame in child.jobs()] == [1, 2]
     assert names(bench.source) == ["lost again"], "and it behind nobody"
@@ -87,7 +87,7 @@ async def test_a_child_killed_loses_the_started_one_alone(make: Make) -> None:
     bench = make()
     bench.make_quick()
     bench.source.add("a", "b", "c")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = bench.orders.children[0]
     bench.begin(child, 1)
 
@@ -102,7 +102,7 @@ async def test_jobs_behind_one_that_runs_long_are_taken_back(make: Make) -> None
     bench = make()
     bench.make_quick()
     bench.source.add("a", "b", "c")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = bench.orders.children[0]
     bench.begin(child, 1)
     bench.look()
@@ -125,7 +125,7 @@ async def test_a_job_whose_permit_the_child_took_is_not_taken_back(make: Make) -
     bench = make()
     bench.make_quick()
     bench.source.add("a", "b", "c")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = bench.orders.children[0]
     bench.begin(child, 1)
     assert child.take_permit() == 2
@@ -140,7 +140,7 @@ async def test_stopping_a_job_that_has_not_started_gives_it_to_the_caller(make: 
     bench.make_quick()
     bench.source.add("a", "b", "c")
     jobs = list(bench.source.waiting)
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     bench.begin(bench.orders.children[0], 1)
 
     assert bench.pool.stop_job(jobs[1], Verdict.CANCELLED)
@@ -155,7 +155,7 @@ async def test_no_more_jobs_than_the_child_may_run_go_ahead(make: Make) -> None:
     bench.make_quick()
     bench.source.add("a", "b", "c")
 
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     assert len(bench.orders.children[0].jobs()) == 2
 
@@ -168,7 +168,7 @@ async def test_sources_take_turns(make: Make) -> None:
     other.add("b1", "b2")
     child = bench.orders.children[0]
 
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     for number in (1, 2, 3, 4):
         bench.begin(child, number)
         bench.finish(child, number)
@@ -182,7 +182,7 @@ async def test_sources_hear_of_a_free_slot(make: Make) -> None:
     bench = make()
     before = bench.source.offers
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = bench.orders.children[0]
 
     bench.begin(child, 1)

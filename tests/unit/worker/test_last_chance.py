@@ -14,7 +14,7 @@ from tidework.model.lease import POISON_CAP, ClaimedJob
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker.held import HeldJob
 from tidework.worker.queue.last_chance import keep_apart
-from tidework.worker.queue.modes import KEPT_AFTER
+from tidework.worker.queue.waiting import KEPT_AFTER
 
 LAST = POISON_CAP - 1
 

@@ -9,18 +9,19 @@ import pytest
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, Mode, Verdict
+from tidework.worker.held import HeldJob, Line, Verdict
 from tidework.worker.places import loop_places
 from tidework.worker.places.child_link import ChildLink
-from tidework.worker.places.dispatch import AHEAD_IN_CHILD
+from tidework.worker.places.places import AHEAD_IN_CHILD
+from tidework.worker.places.slot import Recycling
 from tidework.worker.places.verdicts import LEFT
 
 
 class Bench(PoolBench):
-    """One slot, and places for async jobs."""
+    """Places on an event loop."""
 
     def __init__(self, places: int = 3, *, jobs: int = 1000, memory: int = 1 << 30) -> None:
-        super().__init__(1, async_slots=places, jobs=jobs, memory=memory)
+        super().__init__(places, has_loop=True, jobs=jobs, memory=memory)
         self.start()
 
     @property
@@ -30,19 +31,19 @@ class Bench(PoolBench):
 
     @property
     def link(self) -> ChildLink:
-        found = self.pool.loops.slot.link
+        found = self.loop_places.slot.link
         assert found is not None
         return found
 
     def put(self, *names: str, losses: int = 0, timeout: float = 600.0) -> list[HeldJob]:
-        self.source.add(*names, losses=losses, timeout=timeout, mode=Mode.SHARED)
-        added = list(self.source.lines[Mode.SHARED])[-len(names) :]
+        self.source.add(*names, losses=losses, timeout=timeout, line=Line.COMMON)
+        added = list(self.source.lines[Line.COMMON])[-len(names) :]
         self.pool.run()
         return added
 
     def names(self) -> list[str]:
         """Of jobs that wait."""
-        return [job.id for job in self.source.lines[Mode.SHARED]]
+        return [job.id for job in self.source.lines[Line.COMMON]]
 
     def stopped(self, number: int) -> None:
         """The child says that it ended a job that was stopped."""
@@ -84,7 +85,7 @@ async def test_as_many_jobs_run_as_there_are_places(bench: Bench) -> None:
 
 
 async def test_short_jobs_go_ahead(bench: Bench) -> None:
-    bench.pool.loops.times.note("t", 0.001)
+    bench.loop_places.times.note("t", 0.001)
 
     bench.put(*[f"j{number}" for number in range(20)])
 
@@ -93,7 +94,7 @@ async def test_short_jobs_go_ahead(bench: Bench) -> None:
 
 
 async def test_room_is_what_is_free_and_some_ahead(bench: Bench) -> None:
-    loops = bench.pool.loops
+    loops = bench.loop_places
     assert (loops.idle(), loops.ahead()) == (3, (0, 0))
     bench.put("a")
     assert loops.idle() == 2
@@ -251,7 +252,7 @@ async def test_a_blocked_loop_gets_no_jobs_and_gives_back_what_waits(
 
     assert bench.source.taken_back == ["b"]
     assert bench.names() == ["b"], "not sent again"
-    assert bench.pool.loops.idle() == 0
+    assert bench.loop_places.idle() == 0
     assert "has not turned" in caplog.text
     assert "time.sleep" in caplog.text
     bench.child.jobs()
@@ -333,17 +334,17 @@ async def test_a_successor_that_does_not_come_up_is_not_ordered_again_with_each_
             bench.begin(first, number)
             bench.finish(first, number)
             assert [frame.number for frame in first.jobs()] == [number]
-            if bench.child is first or bench.pool.loops.successor is None:
+            if bench.child is first or bench.loop_places.successor is None:
                 continue
             if refused:
                 bench.pool.on_child_refused(bench.child.key, "no more processes")
             else:
                 bench.pool.on_child_started(bench.child.key, bench.child.pid, None)
                 bench.pool.on_child_ended(bench.child.pid, 1)
-        assert len(bench.orders.children) == 3, "the slot's, the loop's, one successor"
+        assert len(bench.orders.children) == 2, "the loop's, and one successor"
 
         failed = bench.child
-        bench.pool.loops._paused_until = 0.0
+        bench.loop_places._paused_until = 0.0
         bench.pool.recycle_idle()  # as the memory watch does
         assert bench.child is not failed
         bench.bring_up(bench.child)
@@ -353,7 +354,7 @@ async def test_a_successor_that_does_not_come_up_is_not_ordered_again_with_each_
 
 
 async def test_a_successor_takes_over_from_one_that_died(bench: Bench) -> None:
-    bench.pool._recycling = bench.pool._recycling.__class__(1, 1)
+    bench.loop_places._recycling = Recycling(1, 1)
     bench.put("a")
     bench.begin(bench.child, 1)
     first = bench.child
@@ -365,7 +366,7 @@ async def test_a_successor_takes_over_from_one_that_died(bench: Bench) -> None:
     bench.pool.on_child_ended(first.pid, -9)
     bench.put("b")
     assert second.jobs() == []
-    bench.pool._recycling = bench.pool._recycling.__class__(1000, 1 << 30)
+    bench.loop_places._recycling = Recycling(1000, 1 << 30)
     bench.bring_up(second)
 
     assert [frame.number for frame in second.jobs()] == [1]

@@ -43,7 +43,7 @@ class Bench(PoolBench):
         self.guard = MemoryGuard(self.pool, self.gauge, 0.9, self.clock)
         monkeypatch.setattr(memory_guard, "family_bytes", lambda pid: self.sizes[pid] * MIB)
         self.source.add(*(f"job{n}" for n in range(slots)))
-        self.pool.dispatch.run()
+        self.slot_places.run()
         for child in self.orders.children:
             for frame in child.jobs():
                 self.begin(child, frame.number)

@@ -1,4 +1,4 @@
-"""Small pure parts: backoff, service times, exits in words, verdicts."""
+"""Small pure parts: backoff, service times, exits in words, verdicts, waits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import deque
 from datetime import timedelta
+from math import inf
 
 import pytest
 
@@ -15,11 +16,12 @@ from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
 from tidework.worker import process
-from tidework.worker.held import Mode, Verdict
+from tidework.worker.held import Line, Verdict
 from tidework.worker.memory.usage import pss_bytes
 from tidework.worker.places.service_times import MAX_AHEAD, ServiceTimes
 from tidework.worker.places.verdicts import LEFT, outcome_of_dead
-from tidework.worker.queue.modes import Modes
+from tidework.worker.queue.facts import WorkerFacts
+from tidework.worker.queue.waiting import KEPT_AFTER, WAIT_AHEAD, Waiting, outcome_of_late
 
 
 def test_backoff_doubles_up_to_its_cap_and_starts_over() -> None:
@@ -138,45 +140,56 @@ def test_pss_of_a_process() -> None:
     assert pss_bytes(child.pid) is None
 
 
-def modes(tasks: str, async_tasks: str, async_slots: int = 10) -> Modes:
-    return Modes({name: TaskSpec(name, "q") for name in tasks}, set(async_tasks), async_slots)
+def late(releases: int, line: Line) -> Outcome:
+    job = held("j")
+    job.claimed = ClaimedJob("j", "w.1:1", 1, 1, 0, releases, b"{}")
+    job.line = line
+    return outcome_of_late(job)
 
 
-def test_async_tasks_share_a_loop_if_there_is_one_unless_they_were_lost() -> None:
-    found = modes("ab", "a")
+def test_a_job_that_waited_too_long_is_given_back_less_and_less_often() -> None:
+    ahead = [late(releases, Line.COMMON) for releases in (0, 4, 5, 6)]
+    lost = [late(releases, Line.SOLITARY) for releases in (0, 1, 2)]
 
-    assert found.mode_of("a", 0) is Mode.SHARED
-    assert found.mode_of("a", 1) is Mode.SOLITARY
-    assert found.mode_of("b", 0) is Mode.ALONE
-    assert modes("ab", "a", 0).mode_of("a", 0) is Mode.ALONE
-
-
-def test_the_shares_of_an_application_with_one_kind_of_task_are_known() -> None:
-    assert modes("ab", "").shares == (1.0, 0.0)
-    assert modes("ab", "ab").shares == (0.0, 1.0)
-    assert modes("ab", "ab", 0).shares == (1.0, 0.0)
+    assert [found.delay.total_seconds() for found in ahead] == [0, 0, 1, 2]
+    assert [found.delay.total_seconds() for found in lost] == [1, 2, 4]
+    assert {found.kind for found in (*ahead, *lost)} == {OutcomeKind.RELEASE}
 
 
-def test_the_shares_of_others_are_learned_and_never_certain() -> None:
-    found = modes("ab", "a")
-    assert found.shares == (0.5, 0.5)
+def test_a_lost_job_that_finds_no_child_is_kept_at_last_and_one_claimed_ahead_never() -> None:
+    waiting = Waiting()
+    for name, line, releases in (
+        ("ahead", Line.COMMON, KEPT_AFTER),
+        ("lost", Line.SOLITARY, KEPT_AFTER - 1),
+        ("kept", Line.SOLITARY, KEPT_AFTER),
+    ):
+        job = held(name)
+        job.claimed = ClaimedJob(name, "w.1:1", 1, 1, 0, releases, b"{}")
+        job.line = line
+        waiting.add(job)
 
-    for _ in range(200):
-        found.note(Mode.SHARED)
-
-    alone, shared = found.shares
-    assert 0 < alone < 0.05
-    assert alone + shared == 1
+    assert waiting.late_at() == WAIT_AHEAD
+    assert [job.id for job in waiting.take_late(60.0)] == ["ahead", "lost"]
+    assert waiting.late_at() == inf
+    assert [job.id for job in waiting.clear()] == ["kept"]
 
 
-def test_a_job_that_finds_no_place_is_given_back_less_and_less_often_and_then_kept() -> None:
-    found = modes("ab", "a")
+def facts(loop_tasks: set[str] | None) -> WorkerFacts:
+    return WorkerFacts("w.1", {"t": TaskSpec("t", "q")}, 600.0, 600.0, loop_tasks=loop_tasks)
 
-    def claimed(releases: int) -> ClaimedJob:
-        return ClaimedJob("j", "w.1:1", 1, 1, 0, releases, b"{}")
 
-    assert [found.delay_of(claimed(n)).total_seconds() for n in (0, 1, 2)] == [1, 2, 4]
-    assert [found.keeps(claimed(n)) for n in (9, 10)] == [False, True]
-    alone = modes("ab", "a", 0)
-    assert [alone.delay_of(claimed(n)).total_seconds() for n in (0, 4, 5, 6)] == [0, 0, 1, 2]
-    assert not alone.keeps(claimed(15))
+@pytest.mark.parametrize(
+    ("loop_tasks", "losses", "line"),
+    [
+        (None, 0, Line.COMMON),
+        (None, 2, Line.COMMON),
+        ({"t"}, 0, Line.COMMON),
+        ({"t"}, 1, Line.SOLITARY),
+    ],
+)
+def test_on_an_event_loop_a_lost_job_waits_for_a_child_of_its_own(
+    loop_tasks: set[str] | None, losses: int, line: Line
+) -> None:
+    claimed = ClaimedJob("j", "w.1:1", 1, 1, losses, 0, b"{}")
+
+    assert facts(loop_tasks).line_of(claimed) is line

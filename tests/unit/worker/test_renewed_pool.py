@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 import pytest
 
 from tests.unit.worker.children import FakeChild, PoolBench
 from tests.unit.worker.jobs import Source
-from tidework.model.outcome import Outcome, OutcomeKind
+from tidework.model.outcome import OutcomeKind
 from tidework.model.task import TaskSpec
-from tidework.worker.held import Mode
-from tidework.worker.queue.modes import Modes
+from tidework.worker.held import Line
+from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.readmission import readmit
 
 
 @pytest.fixture
 async def bench() -> AsyncIterator[PoolBench]:
-    found = PoolBench(2, async_slots=3)
+    found = PoolBench(2)
     found.start()
     yield found
     found.close()
 
 
-def newest(bench: PoolBench, *, places: bool = False) -> FakeChild:
-    return [child for child in bench.orders.children if bool(child.places) is places][-1]
+@pytest.fixture
+async def loop_bench() -> AsyncIterator[PoolBench]:
+    found = PoolBench(3, has_loop=True)
+    found.start()
+    yield found
+    found.close()
+
+
+def newest(bench: PoolBench) -> FakeChild:
+    return bench.orders.children[-1]
 
 
 def keys(bench: PoolBench) -> list[int]:
@@ -33,19 +40,19 @@ def keys(bench: PoolBench) -> list[int]:
 
 
 async def test_free_children_are_replaced_at_once(bench: PoolBench) -> None:
-    before = [child for child in bench.orders.children if not child.places]
+    before = list(bench.orders.children)
 
     bench.pool.renew()
 
     assert all(child.is_told_to_end() for child in before)
-    assert keys(bench) == [4, 5]
+    assert keys(bench) == [3, 4]
 
 
 async def test_a_running_job_ends_in_its_child_and_no_other_begins_there(bench: PoolBench) -> None:
     bench.make_quick()
     bench.source.add("a", "b", "c")
     bench.pool.run()
-    busy = [child for child in bench.orders.children if not child.places]
+    busy = list(bench.orders.children)
     for child in busy:
         bench.begin(child, 1)
     ahead = [frame.number for child in busy for frame in child.jobs()]
@@ -88,9 +95,12 @@ async def test_one_that_was_only_ordered_is_replaced_once_it_is_there(bench: Poo
     assert ordered.key not in keys(bench)
 
 
-async def test_the_loop_gets_no_more_jobs_and_ends_with_its_last_one(bench: PoolBench) -> None:
-    loop = newest(bench, places=True)
-    bench.source.add("a", "b", mode=Mode.SHARED)
+async def test_the_loop_gets_no_more_jobs_and_ends_with_its_last_one(
+    loop_bench: PoolBench,
+) -> None:
+    bench = loop_bench
+    loop = newest(bench)
+    bench.source.add("a", "b")
     bench.pool.run()
     bench.begin(loop, 1)
     loop.take_permit()
@@ -98,12 +108,12 @@ async def test_the_loop_gets_no_more_jobs_and_ends_with_its_last_one(bench: Pool
     loop.jobs()
 
     bench.pool.renew()
-    bench.source.add("c", mode=Mode.SHARED)
+    bench.source.add("c")
     bench.pool.run()
 
     assert loop.jobs() == []
-    assert bench.pool.loops.idle() == 0
-    successor = newest(bench, places=True)
+    assert bench.loop_places.idle() == 0
+    successor = newest(bench)
     assert successor is not loop
     bench.bring_up(successor)
     assert [frame.number for frame in successor.jobs()] == [1]
@@ -119,7 +129,7 @@ async def test_only_the_children_of_a_template_die_with_it(bench: PoolBench) -> 
     busy = next(child for child in bench.orders.children if child.jobs())
     bench.begin(busy, 1)
     bench.pool.renew()
-    new = {child.key for child in bench.orders.children[3:]}
+    new = {child.key for child in bench.orders.children[2:]}
 
     bench.pool.on_template_ended(new)
 
@@ -141,16 +151,17 @@ async def test_nothing_starts_when_the_pool_was_closed(bench: PoolBench) -> None
 def test_waiting_jobs_are_looked_at_again() -> None:
     source = Source()
     source.add("gone", task="gone")
-    source.add("stays", task="stays", mode=Mode.SHARED)
-    source.add("turns", task="turns")
-    source.add("lost", task="turns", losses=1, mode=Mode.SHARED)
-    specs = {name: TaskSpec(name, "q", timeout=None) for name in ("stays", "turns")}
+    source.add("sync", task="sync")
+    source.add("stays", task="stays", timeout=5.0)
+    source.add("lost", task="stays", losses=1, line=Line.SOLITARY)
+    specs = {name: TaskSpec(name, "q", timeout=None) for name in ("stays", "sync")}
+    facts = WorkerFacts("w.1", specs, 600.0, 600.0, loop_tasks={"stays"})
 
-    unknown = Outcome.release_unknown(timedelta(seconds=1), timedelta(seconds=60), "unknown")
-    readmit(source, specs, Modes(specs, {"turns"}, 3), lambda _: unknown)
+    readmit(source, facts.admit)
 
-    assert source.settled == {"gone": unknown}
-    assert [job.id for job in source.lines[Mode.ALONE]] == ["stays"]
-    assert [job.id for job in source.lines[Mode.SOLITARY]] == ["lost"]
-    assert [job.id for job in source.lines[Mode.SHARED]] == ["turns"]
-    assert all(job.spec is specs[job.task] for line in source.lines for job in line)
+    kinds = {name: outcome.kind for name, outcome in source.settled.items()}
+    assert kinds == {"gone": OutcomeKind.RELEASE, "sync": OutcomeKind.BURY}
+    assert [[job.id for job in line] for line in source.lines] == [["stays"], ["lost"]]
+    jobs = [job for line in source.lines for job in line]
+    assert all(job.spec is specs["stays"] for job in jobs)
+    assert jobs[0].timeout == 5.0, "bounded as it was"

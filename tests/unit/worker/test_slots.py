@@ -10,8 +10,8 @@ from tests.unit.worker.children import FakeChild, Make, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames
 from tidework.worker.held import Verdict
-from tidework.worker.places import nursery, overdue
-from tidework.worker.places.dispatch import Slot
+from tidework.worker.places import nursery, overdue, slot_places
+from tidework.worker.places.slot import Slot
 from tidework.worker.places.verdicts import LEFT
 
 
@@ -19,8 +19,8 @@ from tidework.worker.places.verdicts import LEFT
 async def make() -> AsyncIterator[Make]:
     made = []
 
-    def build(slots: int = 1, **options: int) -> PoolBench:
-        made.append(PoolBench(slots, **options))
+    def build(slots: int = 1, *, jobs: int = 1000, memory: int = 1 << 30) -> PoolBench:
+        made.append(PoolBench(slots, jobs=jobs, memory=memory))
         made[-1].start()
         return made[-1]
 
@@ -37,7 +37,7 @@ async def test_each_slot_runs_one_job(make: Make) -> None:
     bench = make(2)
     bench.source.add("a", "b", "c")
 
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     one, two = bench.orders.children
     assert [len(one.jobs()), len(two.jobs())] == [1, 1]
@@ -48,7 +48,7 @@ async def test_each_slot_runs_one_job(make: Make) -> None:
 async def test_an_end_is_settled_and_the_slot_goes_on(make: Make) -> None:
     bench = make()
     bench.source.add("a", "b")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
 
     bench.begin(child, 1)
@@ -61,7 +61,7 @@ async def test_an_end_is_settled_and_the_slot_goes_on(make: Make) -> None:
 async def test_a_child_that_died_with_a_started_job_is_a_loss(make: Make) -> None:
     bench = make()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1)
 
@@ -76,7 +76,7 @@ async def test_a_child_that_died_with_a_started_job_is_a_loss(make: Make) -> Non
 async def test_a_job_that_had_not_started_is_nobodys_loss(make: Make) -> None:
     bench = make()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     bench.pool.on_child_ended(current(bench).pid, 3)
 
@@ -89,7 +89,7 @@ async def test_a_job_that_had_not_started_is_nobodys_loss(make: Make) -> None:
 async def test_what_a_child_said_before_it_died_counts(make: Make) -> None:
     bench = make()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     at = bench.clock.monotonic()
     child.say(frames.started_frame(1, at), frames.ended_frame(1, Outcome.complete(b"7"), 0.1))
@@ -102,7 +102,7 @@ async def test_what_a_child_said_before_it_died_counts(make: Make) -> None:
 async def test_a_job_past_its_timeout_is_a_failed_attempt(make: Make) -> None:
     bench = make()
     bench.source.add("a", timeout=5)
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1, ago=4)
     bench.look()
@@ -124,7 +124,7 @@ async def test_a_job_past_its_timeout_is_a_failed_attempt(make: Make) -> None:
 async def test_an_end_that_was_said_in_time_beats_the_timeout(make: Make) -> None:
     bench = make()
     bench.source.add("a", timeout=5)
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1, ago=6)
     child.say(frames.ended_frame(1, Outcome.complete(), 4.9))
@@ -148,7 +148,7 @@ async def test_verdicts(
     bench = make()
     bench.source.add("a")
     job = bench.source.waiting[0]
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1)
 
@@ -163,7 +163,7 @@ async def test_verdicts(
 async def test_a_child_is_replaced_after_its_jobs_between_two_of_them(make: Make) -> None:
     bench = make(jobs=2)
     bench.source.add("a", "b", "c")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     for number in (1, 2):
         bench.begin(child, number)
@@ -181,7 +181,7 @@ async def test_a_child_is_replaced_after_its_jobs_between_two_of_them(make: Make
 async def test_a_child_is_replaced_when_it_has_grown(make: Make) -> None:
     bench = make(memory=100 << 20)
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1)
     link = bench.pool.slots[0].link
@@ -198,7 +198,7 @@ async def test_a_child_is_replaced_when_it_has_grown(make: Make) -> None:
 async def test_an_idle_child_that_has_grown_is_replaced(make: Make) -> None:
     bench = make(memory=100 << 20)
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1)
     bench.finish(child, 1)
@@ -214,7 +214,7 @@ async def test_an_idle_child_that_has_grown_is_replaced(make: Make) -> None:
 async def test_nonsense_from_a_child_ends_it(make: Make) -> None:
     bench = make()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1)
 
@@ -229,7 +229,7 @@ async def test_nonsense_from_a_child_ends_it(make: Make) -> None:
 async def test_a_report_out_of_turn_is_nonsense(make: Make) -> None:
     bench = make()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
 
     bench.finish(current(bench), 5)
 
@@ -250,7 +250,7 @@ async def test_a_child_killed_before_it_began_is_killed_when_it_appears(make: Ma
 async def test_no_child_while_the_template_is_away(make: Make) -> None:
     bench = make()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     bench.begin(current(bench), 1)
     bench.orders.away = True
 
@@ -282,10 +282,10 @@ async def test_a_child_that_does_not_start_its_job_is_replaced(
 ) -> None:
     bench = make()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     bench.look()
     assert bench.pool.unreaped_since() is None
-    monkeypatch.setattr(overdue, "START_PATIENCE", 0.0)
+    monkeypatch.setattr(slot_places, "START_PATIENCE", 0.0)
 
     bench.look()
 
@@ -337,7 +337,7 @@ async def test_a_system_out_of_processes_is_asked_again_later(make: Make) -> Non
 async def test_closing_ends_idle_children_and_kills_busy_ones(make: Make) -> None:
     bench = make(2)
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     idle, busy = bench.orders.children
     bench.begin(busy, 1)
 
@@ -356,11 +356,11 @@ async def test_a_slot_whose_unstarted_jobs_were_all_taken_back_goes_on(make: Mak
     bench = make()
     bench.make_quick()
     bench.source.add("a")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     child = current(bench)
     bench.begin(child, 1)
     bench.source.add("b", "c")
-    bench.pool.dispatch.run()
+    bench.slot_places.run()
     # The child ends the first before the others arrive, so that it tells at once.
     bench.finish(child, 1)
     link = bench.pool.slots[0].link

@@ -10,7 +10,7 @@ from tests.unit.worker.children import FakeChild, PoolBench
 from tests.unit.worker.test_memory_guard import Gauge
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, Mode, Verdict
+from tidework.worker.held import HeldJob, Line, Verdict
 from tidework.worker.memory.guard import MemoryGuard
 from tidework.worker.memory.usage import MIB
 from tidework.worker.places import loop_places, solitary
@@ -19,10 +19,10 @@ from tidework.worker.places.verdicts import LEFT
 
 
 class Bench(PoolBench):
-    """One slot, and places for async jobs; a loop has all of these, a solitary child one."""
+    """Places for async jobs; the loop has all of these, a solitary child one."""
 
     def __init__(self, places: int = 3) -> None:
-        super().__init__(1, async_slots=places)
+        super().__init__(places, has_loop=True)
         self.start()
         (self.loop,) = [child for child in self.orders.children if child.places]
 
@@ -33,18 +33,18 @@ class Bench(PoolBench):
 
     def lose(self, *names: str, timeout: float = 600.0) -> list[HeldJob]:
         """Jobs that were lost before come."""
-        self.source.add(*names, losses=1, timeout=timeout, mode=Mode.SOLITARY)
-        added = list(self.source.lines[Mode.SOLITARY])[-len(names) :]
+        self.source.add(*names, losses=1, timeout=timeout, line=Line.SOLITARY)
+        added = list(self.source.lines[Line.SOLITARY])[-len(names) :]
         self.pool.run()
         return added
 
     def put(self, *names: str) -> None:
         """Others come."""
-        self.source.add(*names, mode=Mode.SHARED)
+        self.source.add(*names, line=Line.COMMON)
         self.pool.run()
 
-    def waiting(self, mode: Mode = Mode.SOLITARY) -> list[str]:
-        return [job.id for job in self.source.lines[mode]]
+    def waiting(self, line: Line = Line.SOLITARY) -> list[str]:
+        return [job.id for job in self.source.lines[line]]
 
     def link(self, child: FakeChild) -> ChildLink:
         return next(link for link in self.pool.links() if link.key == child.key)
@@ -77,9 +77,7 @@ async def test_each_lost_job_gets_a_child_of_its_own_and_others_share_the_loop(
     assert [len(child.jobs()) for child in bench.alone] == [1, 1]
     assert [frame.number for frame in bench.loop.jobs()] == [1]
     assert bench.pool.busy == 3
-    assert bench.pool.loops.idle() == 0, "they take places of the loop"
-    assert bench.pool.slots[0].link is not None
-    assert bench.pool.dispatch.idle() == 1, "and no slot"
+    assert bench.loop_places.idle() == 0, "they take places of the loop"
 
 
 async def test_a_child_ends_with_its_job(bench: Bench) -> None:
@@ -91,7 +89,7 @@ async def test_a_child_ends_with_its_job(bench: Bench) -> None:
 
     assert bench.source.settled == {"a": Outcome.complete()}
     assert bench.has_to_end(child)
-    assert bench.pool.loops.idle() == 3
+    assert bench.loop_places.idle() == 3
     bench.pool.on_child_ended(child.pid, 0)
     assert bench.alone == [child], "it has no successor"
     bench.put("x", "y", "z")
@@ -101,7 +99,7 @@ async def test_a_child_ends_with_its_job(bench: Bench) -> None:
 async def test_more_than_there_are_places_wait_and_follow(bench: Bench) -> None:
     bench.lose(*"abcd")
     assert bench.waiting() == ["d"]
-    assert bench.pool.loops.idle() == 0
+    assert bench.loop_places.idle() == 0
     first = bench.alone[0]
     bench.run_in(first)
 
@@ -123,14 +121,14 @@ async def test_lost_ones_come_before_others_that_wait(bench: Bench) -> None:
     bench.finish(bench.loop, 1, 0.2)
 
     assert len(bench.alone) == 1
-    assert bench.waiting(Mode.SHARED) == ["x"]
+    assert bench.waiting(Line.COMMON) == ["x"]
     assert bench.loop.jobs() == []
 
 
 async def test_nothing_is_sent_ahead_into_a_loop_whose_places_solitary_children_have(
     bench: Bench,
 ) -> None:
-    bench.pool.loops.times.note("t", 0.001)
+    bench.loop_places.times.note("t", 0.001)
     bench.lose("a")
 
     bench.put(*"uvwxyz")
@@ -145,7 +143,7 @@ async def test_there_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         bench.lose(*"abcd")
 
         assert len(bench.alone) == 2
-        assert bench.pool.loops.idle() == 6, "those that wait have a claim on a place"
+        assert bench.loop_places.idle() == 6, "those that wait have a claim on a place"
         bench.put("x")
         assert len(bench.loop.jobs()) == 1, "and keep nobody else from one"
     finally:
@@ -165,7 +163,7 @@ async def test_a_death_is_a_loss_for_that_job_alone(bench: Bench) -> None:
     assert {name: found.kind for name, found in bench.source.settled.items()} == {
         "a": OutcomeKind.LOSS
     }
-    assert bench.pool.loops.slot.link is bench.link(bench.loop)
+    assert bench.loop_places.slot.link is bench.link(bench.loop)
     assert len(bench.alone) == 2
 
 
@@ -182,7 +180,7 @@ async def test_a_death_before_the_job_began_is_no_loss_and_the_next_child_waits_
     assert bench.waiting() == ["a"]
     bench.pool.run()
     assert bench.alone == [child], "not again and again without a pause"
-    monkeypatch.setattr(bench.pool.loops.solitary, "_paused_until", 0.0)
+    monkeypatch.setattr(bench.loop_places.solitary, "_paused_until", 0.0)
     bench.pool.run()
     assert len(bench.alone[1].jobs()) == 1
 
@@ -195,7 +193,7 @@ async def test_no_process_to_be_had_is_no_loss(bench: Bench) -> None:
 
     assert bench.waiting() == ["a"]
     assert bench.source.settled == {}
-    assert bench.pool.loops.idle() == 2
+    assert bench.loop_places.idle() == 2
 
 
 async def test_without_a_template_they_wait_for_the_next_one(bench: Bench) -> None:
@@ -359,7 +357,7 @@ async def test_where_memory_is_short_one_runs_at_a_time(bench: Bench) -> None:
 
 
 async def test_no_more_start_at_once_than_fit_into_memory(bench: Bench) -> None:
-    bench.pool.loops.solitary.note_memory(2 * solitary.CHILD_BYTES)
+    bench.loop_places.solitary.note_memory(2 * solitary.CHILD_BYTES)
 
     bench.lose("a", "b", "c")
 

@@ -9,18 +9,18 @@ import pytest
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, Mode, Verdict
+from tidework.worker.held import HeldJob, Line, Verdict
 from tidework.worker.places.stopping import CANCEL_GRACE
 
 
 class Bench(PoolBench):
-    """One job of a mode runs, or has not ``begun``."""
+    """One job runs, in a slot or on an event loop, or has not ``begun``."""
 
-    def __init__(self, mode: Mode, *, begun: bool = True) -> None:
-        super().__init__(1, async_slots=2 if mode is Mode.SHARED else 0)
+    def __init__(self, *, has_loop: bool, begun: bool = True) -> None:
+        super().__init__(2 if has_loop else 1, has_loop=has_loop)
         self.start()
-        self.source.add("a", mode=mode)
-        self.job: HeldJob = self.source.lines[mode][0]
+        self.source.add("a")
+        self.job: HeldJob = self.source.lines[Line.COMMON][0]
         self.pool.run()
         if begun:
             self.begin(self.child, 1)
@@ -28,9 +28,8 @@ class Bench(PoolBench):
 
     @property
     def child(self) -> FakeChild:
-        """The newest one with the job."""
-        shared = self.job.mode is Mode.SHARED
-        return [child for child in self.orders.children if bool(child.places) is shared][-1]
+        """The newest one."""
+        return self.orders.children[-1]
 
     def cancel(self) -> None:
         """Somebody does."""
@@ -50,16 +49,16 @@ class Bench(PoolBench):
         return self.source.settled["a"]
 
 
-@pytest.fixture(params=[Mode.ALONE, Mode.SHARED], ids=["alone", "shared"])
+@pytest.fixture(params=[False, True], ids=["slot", "loop"])
 async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    found = Bench(request.param)
+    found = Bench(has_loop=request.param)
     yield found
     found.close()
 
 
 @pytest.fixture
 async def alone() -> AsyncIterator[Bench]:
-    found = Bench(Mode.ALONE)
+    found = Bench(has_loop=False)
     yield found
     found.close()
 
@@ -148,10 +147,10 @@ async def test_a_lease_that_is_lost_meanwhile_ends_it_at_once(alone: Bench) -> N
     assert (alone.source.settled, alone.source.forgotten) == ({}, ["a"])
 
 
-@pytest.fixture(params=[Mode.ALONE, Mode.SHARED], ids=["alone", "shared"])
+@pytest.fixture(params=[False, True], ids=["slot", "loop"])
 async def unbegun(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
     """The job lies in a child that does not begin it."""
-    found = Bench(request.param, begun=False)
+    found = Bench(has_loop=request.param, begun=False)
     yield found
     found.close()
 

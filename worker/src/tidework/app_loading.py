@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,7 @@ from tidework.app import Tidework
 from tidework.errors import AppImportError
 from tidework.meant import did_you_mean, nearest
 from tidework.model.command import COMMANDS_SUFFIXES
+from tidework.model.task import needs_slots
 
 _OWN = f"{Path(__file__).parent}{os.sep}"
 
@@ -41,6 +43,15 @@ def load_app(target: str) -> Tidework:
         fault = _import_fault(module_name, error, meant)
         raise AppImportError(fault, is_typo=bool(meant)) from error
     return _pick(module, attribute)
+
+
+def refuse_for_loop(app: Tidework, queues: Collection[str]) -> None:
+    """Raise AppImportError if it declares a task for one of these queues, whose workers have an
+    event loop, that would block it."""
+    for queue in queues:
+        tasks = (task for task in app.tasks.values() if task.spec.queue == queue)
+        if found := [task.spec.name for task in tasks if not task.is_async]:
+            raise AppImportError(f"queue {queue!r}: {needs_slots(found)}")
 
 
 def _load_commands(path: Path) -> Tidework:

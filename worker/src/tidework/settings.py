@@ -18,6 +18,7 @@ from tidework.model.redis_url import add_login, add_url_file, read_redis_url, re
 
 LogFormat = Literal["auto", "human", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+_EMPTY_IS_NONE = BeforeValidator(lambda found: None if found == "" else found)
 _ANY_CASE = BeforeValidator(lambda found: found.lower() if isinstance(found, str) else found)
 
 
@@ -145,7 +146,8 @@ class WorkerSettings(Settings):
 
     app_version: as whoever scales the worker knows it, who has one look whether a new version
     knows tasks that were unknown before
-    slots, async_slots: jobs at once: any in a process of its own, and async ones on an event loop
+    slots, async_slots: jobs at once, of any task in a process each, or of async tasks on one event
+    loop; a worker has one of the two, and one slot where neither is given
     cancel_grace_seconds: in which a cancelled job has to end
     recycle_jobs, recycle_memory_mib: a child is replaced after so many jobs, or above so much
     PSS, always between two jobs. probe_port 0 = any free port, None = no probes.
@@ -156,7 +158,7 @@ class WorkerSettings(Settings):
     app: str = ""
     app_version: str = ""
     queue: tuple[str, ...] = ("default",)
-    slots: int = Field(default=1, ge=1, le=1000)
+    slots: Annotated[int | None, Field(ge=1, le=1000), _EMPTY_IS_NONE] = None
     async_slots: int = Field(default=0, ge=0, le=1000)
     worker_name: str = Field(default_factory=socket.gethostname)
     hard_timeout_seconds: float = Field(default=600.0, gt=0)
@@ -175,6 +177,27 @@ class WorkerSettings(Settings):
     keep_succeeded_seconds: float = Field(default=3600.0, gt=0)
     keep_dead_seconds: float = Field(default=7 * 86400.0, gt=0)
     keep_count: int = Field(default=10_000, ge=1)
+
+    @model_validator(mode="after")
+    def _has_one_kind_of_place(self) -> Self:
+        if self.slots and self.async_slots:
+            raise ValueError(
+                "--slots / TIDEWORK_SLOTS and --async-slots / TIDEWORK_ASYNC_SLOTS are both given "
+                f"({self.slots} and {self.async_slots}), and a worker has places of one kind; keep "
+                "--async-slots for a queue of async tasks, which share an event loop, or --slots "
+                "for any other queue"
+            )
+        return self
+
+    @property
+    def has_loop(self) -> bool:
+        """Do its jobs share an event loop? Else each has a slot."""
+        return self.async_slots > 0
+
+    @property
+    def places(self) -> int:
+        """How many jobs run at once."""
+        return self.async_slots or self.slots or 1
 
     @property
     def lease(self) -> timedelta:

@@ -12,7 +12,8 @@ from tidework.app import Tidework
 from tidework.model.current import current_job
 from tidework.once_per_key import once
 
-app = Tidework("charges", queue="jobs")
+# Workers with an event loop refuse an application that declares sync tasks for their queue.
+app = Tidework("charges", queue="by-name")
 
 
 def note(folder: str, what: str) -> None:

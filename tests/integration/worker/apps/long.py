@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tidework import CancelRequested, Tidework, checkpoint, current_job, progress
 
-app = Tidework("long", queue="jobs")
+# Workers with an event loop refuse an application that declares sync tasks for their queue.
+app = Tidework("long", queue="by-name")
 
 
 def note(folder: str, line: str) -> None:

@@ -33,13 +33,10 @@ async def hold(path: str) -> str:
     return "held"
 
 
-@app.task
-def hold_alone(path: str) -> str:
-    """The same, of a slot."""
-    mark(f"{path}.began", f"{os.getpid()} {current_job().attempt}")
-    while not Path(f"{path}.go").exists():
-        time.sleep(0.005)
-    return "held"
+@app.task(queue="with-slots")
+def add(a: int, b: int) -> int:
+    """For another queue: on an event loop it would block the others."""
+    return a + b
 
 
 @app.task

@@ -86,7 +86,7 @@ def root() -> None:
 )
 @click.option("--slots", type=int, help="Jobs at the same time, a process each.  [default: 1]")
 @click.option(
-    "--async-slots", type=int, help="Async jobs at the same time, on one event loop.  [default: 0]"
+    "--async-slots", type=int, help="... instead on one event loop, for queues of async tasks."
 )
 @click.option("--worker-name", help="Shown in logs and presence.  [default: host name]")
 @click.option(

@@ -53,6 +53,11 @@ AppName = Annotated[
 
 IMAGE_MISSING = "name the image with the application, which builds on tidework/worker"
 
+ONE_KIND = (
+    "keep asyncSlots for a queue of async tasks, which share an event loop, or slots for any other "
+    "queue, and remove the other one"
+)
+
 CLUSTER_FIELDS = frozenset(
     {
         "image",
@@ -140,6 +145,11 @@ class TaskQueueSpec(Part):
                 "maxReplicas",
             ),
             cel(
+                "!has(self.slots) || self.asyncSlots == 0",
+                f"slots and asyncSlots are both given; {ONE_KIND}",
+                "asyncSlots",
+            ),
+            cel(
                 "!has(self.memory.limitMiB) || self.recycle.memoryMiB <= self.memory.limitMiB",
                 "recycle.memoryMiB is above memory.limitMiB, so that a child would be ended under "
                 "its job and never replaced between two; lower it, or raise limitMiB",
@@ -197,19 +207,19 @@ class TaskQueueSpec(Part):
         le=10_000,
         description="Greatest number of replicas, those that still drain included.",
     )
-    slots: int = Field(
-        default=1,
+    slots: int | None = Field(
+        default=None,
         ge=1,
         le=1000,
-        description="Jobs that one replica runs at the same time, a process each.",
+        description="Jobs that one replica runs at the same time, a process each; 1 if neither "
+        "slots nor asyncSlots is given.",
     )
     async_slots: int = Field(
         default=0,
         ge=0,
         le=1000,
-        description="Jobs of async tasks that one replica runs at the same time besides, on one "
-        "event loop; 0 = they run in slots as well, one at a time each. For queues of async tasks: "
-        "a replica is taken to run as many jobs at once as the greater of slots and asyncSlots.",
+        description="Jobs that one replica runs at the same time on one event loop, instead of "
+        "slots: for a queue of async tasks. 0 = the queue has slots.",
     )
     hard_timeout_seconds: int = Field(
         default=600,
@@ -273,6 +283,9 @@ class TaskQueueSpec(Part):
         if self.max_replicas < self.min_replicas:
             fault = f"{self.max_replicas} is below minReplicas, which is {self.min_replicas}"
             faults.append(("maxReplicas", fault))
+        if self.slots and self.async_slots:
+            fault = f"{self.async_slots} is given beside slots, which is {self.slots}; {ONE_KIND}"
+            faults.append(("asyncSlots", fault))
         most, limit = self.recycle.memory_mib, self.memory.limit_mib
         if limit is not None and most > limit:
             fault = (
@@ -283,6 +296,11 @@ class TaskQueueSpec(Part):
         faults += repeated("env", (variable.name for variable in self.env))
         refuse(faults)
         return self
+
+    @property
+    def places(self) -> int:
+        """Jobs that a replica runs at the same time."""
+        return self.async_slots or self.slots or 1
 
 
 class TaskQueue(Document):
@@ -301,11 +319,8 @@ class TaskQueue(Document):
 
     @property
     def capacity(self) -> int:
-        """Jobs that a replica runs at the same time, for the decision how many replicas to have.
-
-        A queue is taken to be of one kind of task, that with more places.
-        """
-        return max(self.spec.slots, self.spec.async_slots)
+        """Jobs that a replica runs at the same time."""
+        return self.spec.places
 
     @property
     def cluster_faults(self) -> tuple[str, ...]:

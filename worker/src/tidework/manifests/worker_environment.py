@@ -23,7 +23,8 @@ def worker_environment(queue: TaskQueue) -> dict[str, str]:
         "TIDEWORK_NAMESPACE": queue.metadata.namespace,
         "TIDEWORK_APP": spec.app,
         "TIDEWORK_QUEUE": json.dumps([queue.metadata.name]),
-        "TIDEWORK_SLOTS": str(spec.slots),
+        # Both, also that which is not given: the environment below may hold another number.
+        "TIDEWORK_SLOTS": "" if spec.async_slots else str(spec.places),
         "TIDEWORK_ASYNC_SLOTS": str(spec.async_slots),
         "TIDEWORK_HARD_TIMEOUT_SECONDS": str(spec.hard_timeout_seconds),
         "TIDEWORK_CANCEL_GRACE_SECONDS": str(spec.cancel_grace_seconds),

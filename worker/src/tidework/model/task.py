@@ -5,12 +5,13 @@ Plain data: it travels from the template process to the supervisor as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from tidework.errors import ConfigurationError
+from tidework.meant import listed
 from tidework.model.bounds import check_attempts, check_priority, check_timeout, delay_given
 from tidework.model.identity import is_task_name
 from tidework.model.job import DEFAULT_PRIORITY
@@ -117,6 +118,15 @@ class TaskSpec:
                 jitter=found["jitter"],
             ),
         )
+
+
+def needs_slots(tasks: Collection[str]) -> str:
+    """Why these tasks of a queue with async slots do not run there, and how to mend it."""
+    return (
+        "the workers of this queue have async slots, an event loop that their jobs share, and what "
+        f"is not an 'async def' would block it ({listed(sorted(tasks))}); make it an 'async def', "
+        "give it a queue of its own, or give this queue slots instead of async slots"
+    )
 
 
 def _seconds_of(span: timedelta | None) -> float | None:

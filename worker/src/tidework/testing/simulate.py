@@ -61,7 +61,7 @@ def simulate(
         arrived = arrivals[second] if second < len(arrivals) else 0
         backlog += arrived
         enqueued += arrived
-        backlog -= _claim(fleet, backlog, second, spec.slots, service)
+        backlog -= _claim(fleet, backlog, second, spec.places, service)
         busy = {str(at): len(replica.ends) for at, replica in enumerate(fleet) if replica.ends}
         load = QueueLoad(
             backlog=backlog,
@@ -105,7 +105,7 @@ def _input(
         now=float(second),
         replicas=len(fleet),
         states=ReplicaStates(starting, len(fleet) - starting - busy, busy),
-        slots=spec.slots,
+        slots=spec.places,
         min_replicas=spec.min_replicas,
         max_replicas=spec.max_replicas,
         scaling=spec.scaling,

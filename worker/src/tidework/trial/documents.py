@@ -11,6 +11,7 @@ from tidework.errors import ManifestError
 from tidework.manifests import CronTask, Manifests, TaskQueue
 from tidework.manifests.worker_environment import worker_environment
 from tidework.model.identity import QueueName
+from tidework.model.task import needs_slots
 from tidework.trial.process import Trial, Tried, try_out
 
 AT_ONCE = 2
@@ -58,11 +59,20 @@ async def check_documents(manifests: Manifests, common: Mapping[str, str] | None
             if tried.error:
                 error = manifests.error(queue, tried.error, "spec", "app")
                 (checked.broken if tried.is_certain else checked.unchecked).append(error)
+            elif reason := _loop_fault(queue, tried):
+                checked.broken.append(manifests.error(queue, reason, "spec", "asyncSlots"))
         for crontask, fault in zip(crontasks, tried.faults, strict=False):
             if fault is not None:
                 error = manifests.error(crontask, fault.reason, "spec", fault.field)
                 checked.faults.append(error)
     return checked
+
+
+def _loop_fault(queue: TaskQueue, tried: Tried) -> str:
+    """Why the queue's workers would not start: they have an event loop, and it has other tasks."""
+    own = {task for task, name in tried.queues.items() if name == queue.metadata.name}
+    found = own & tried.needs_slots if queue.spec.async_slots else set()
+    return needs_slots(found) if found else ""
 
 
 def _by_application(manifests: Manifests) -> list[tuple[list[TaskQueue], list[CronTask]]]:

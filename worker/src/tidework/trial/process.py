@@ -47,6 +47,7 @@ class Tried:
     error:   why the application does not load, '' if it does
     is_certain: it would load nowhere; else something may only be missing here
     queues:  task -> the queue that it is declared for
+    needs_slots: tasks that no event loop can run: plain functions and commands
     faults:  one entry for each job, None if it would run
     sources: files below the folder that make the application, resolved; None if it did not load
     """
@@ -54,6 +55,7 @@ class Tried:
     error: str = ""
     is_certain: bool = True
     queues: Mapping[str, str] = field(default_factory=dict)
+    needs_slots: frozenset[str] = frozenset()
     faults: Sequence[JobFault | None] = ()
     sources: frozenset[str] | None = None
 
@@ -122,6 +124,7 @@ def _read(found: Mapping[str, Any]) -> Tried:
         return Tried(found["error"], found["is_certain"])
     return Tried(
         queues=found["queues"],
+        needs_slots=frozenset(found["needs_slots"]),
         faults=[None if fault is None else JobFault(**fault) for fault in found["faults"]],
         sources=frozenset(found["sources"]),
     )

@@ -44,6 +44,7 @@ def _try_out(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": str(error), "is_certain": _is_certain(error)}
     return {
         "queues": {name: task.spec.queue for name, task in app.tasks.items()},
+        "needs_slots": [name for name, task in app.tasks.items() if not task.is_async],
         "faults": [_fault_of(app, job["task"], job["params"]) for job in request["jobs"]],
         "sources": _sources_of(request["app"]),
     }

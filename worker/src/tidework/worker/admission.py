@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from tidework.errors import UnknownTaskError
 from tidework.model.job import ENVELOPE_VERSION
 from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome
-from tidework.model.task import TaskSpec
+from tidework.model.task import TaskSpec, needs_slots
 
 FIRST_DELAY = timedelta(seconds=1)
 MAX_DELAY = timedelta(seconds=60)
@@ -38,10 +39,12 @@ def admit(
     *,
     hard_timeout: float,
     unknown_grace: float,
+    loop_tasks: AbstractSet[str] | None = None,
 ) -> Admission | Outcome:
     """What a child has to be told of the job; or its Outcome if no child can run it.
 
     specs: the application's tasks; hard_timeout, unknown_grace: seconds
+    loop_tasks: names of those that can share an event loop; None: the worker has slots
     """
     try:
         envelope = _read(claimed.body)
@@ -57,6 +60,8 @@ def admit(
     if spec is None:
         reason = str(UnknownTaskError(task, tuple(specs)))
         return _wait_for_another(claimed, reason, unknown_grace)
+    if loop_tasks is not None and task not in loop_tasks:
+        return Outcome.bury(JobError("NeedsSlots", needs_slots([spec.name]), cause="needs_slots"))
     bounds = [hard_timeout]
     if spec.timeout is not None:
         bounds.append(spec.timeout.total_seconds())

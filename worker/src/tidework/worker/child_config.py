@@ -13,12 +13,16 @@ from tidework.settings import LogFormat, LogLevel, WorkerSettings
 
 @dataclass(frozen=True, slots=True)
 class ChildConfig:
-    """What template and children have to know; travels as JSON."""
+    """What template and children have to know; travels as JSON.
+
+    has_loop: the worker has places on an event loop, not slots
+    """
 
     app: str
     worker: str
     namespace: str
     queues: tuple[str, ...]
+    has_loop: bool
     log_format: LogFormat
     log_level: LogLevel
 
@@ -30,6 +34,7 @@ class ChildConfig:
             worker=settings.worker_name,
             namespace=settings.namespace,
             queues=settings.queue,
+            has_loop=settings.has_loop,
             log_format=settings.log_format,
             log_level=settings.log_level,
         )

@@ -18,17 +18,15 @@ from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
 
 
-class Mode(IntEnum):
-    """How a job runs.
+class Line(IntEnum):
+    """Where a job waits for its place.
 
-    ALONE:    in a slot's process, nobody beside it
-    SHARED:   on the event loop, beside others
-    SOLITARY: async and lost before: on an event loop in a child of its own
+    COMMON:   for a slot, or for a place on the event loop that jobs share
+    SOLITARY: lost before in a worker with an event loop: for a child of its own
     """
 
-    ALONE = 0
-    SHARED = 1
-    SOLITARY = 2
+    COMMON = 0
+    SOLITARY = 1
 
 
 class Verdict(StrEnum):
@@ -60,7 +58,7 @@ class JobSource(Protocol):
 
     queue: where its jobs are from
     index: place of the queue among the worker's, as frames count them
-    lines: by mode, jobs that are not in a child yet, first come first served
+    lines: jobs that are not in a child yet, first come first served
     held:  by id, all that no exchange has settled yet
     """
 
@@ -72,10 +70,6 @@ class JobSource(Protocol):
     @property
     def notes(self) -> Notes:
         """Where what its jobs say of themselves goes."""
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """How many of its jobs take a slot, how many a place of the loop: 0 to 1, 1 in sum."""
 
     @property
     def hungry(self) -> bool:
@@ -121,7 +115,7 @@ class HeldJob:
     timeout: float
     max_attempts: int
     claimed_at: float
-    mode: Mode = Mode.ALONE
+    line: Line = Line.COMMON
     number: int = 0
     sent_at: float = 0.0
     started_at: float | None = None

@@ -63,7 +63,7 @@ class WorkerPresence:
             "processed": numbers.total("succeeded") + numbers.total("failed"),
             "failed": numbers.total("failed"),
             "slots": numbers.slots,
-            "async_slots": pool.loops.count,
+            "async_slots": numbers.slots if pool.has_loop else 0,
             "busy": pool.busy,
             "draining": self._health.draining,
             "cordoned": any(consumer.cordoned for consumer in self._consumers),

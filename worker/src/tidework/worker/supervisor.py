@@ -38,14 +38,13 @@ from tidework.worker.memory.guard import MemoryGuard
 from tidework.worker.memory.usage import MIB
 from tidework.worker.memory.watch import MemoryWatch
 from tidework.worker.orphans import Orphans
-from tidework.worker.places.dispatch import Recycling
+from tidework.worker.places.slot import Recycling
 from tidework.worker.places.slots import SlotPool
 from tidework.worker.presence import WorkerPresence
 from tidework.worker.queue.consumer import Consumer
 from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.inbox import Inbox
 from tidework.worker.queue.job_log import JobLog
-from tidework.worker.queue.modes import Modes
 from tidework.worker.queue.readmission import readmit
 from tidework.worker.queue.renewal import Renewal
 from tidework.worker.services import Services
@@ -89,17 +88,15 @@ class Supervisor:
         self._broker = broker
         clock = self._clock = clock or SystemClock()
         self._queues = [QueueName(settings.namespace, name) for name in settings.queue]
-        self.numbers = WorkerNumbers(
-            version(), settings.slots + settings.async_slots, lambda: self.pool.busy
-        )
+        self.numbers = WorkerNumbers(version(), settings.places, lambda: self.pool.busy)
         self._keeper = TemplateKeeper(ChildConfig.of(settings), first)
         self._orphans = Orphans(self._is_ours, self._on_fallen) if adopt else None
         self.pool = SlotPool(
-            settings.slots,
+            settings.places,
             self._keeper,
             Recycling(settings.recycle_jobs, settings.recycle_memory_mib * MIB),
             clock,
-            async_slots=settings.async_slots,
+            has_loop=settings.has_loop,
             cancel_grace=settings.cancel_grace_seconds,
             on_child_gone=self._on_child_gone,
         )
@@ -120,8 +117,7 @@ class Supervisor:
             settings.hard_timeout_seconds,
             settings.unknown_task_grace_seconds,
             settings.lease,
-            self._keeper.async_tasks,
-            settings.async_slots,
+            self._keeper.async_tasks if settings.has_loop else None,
             settings.poison_cap,
         )
         self._consumers = [
@@ -198,14 +194,15 @@ class Supervisor:
 
     async def _serve(self) -> None:
         names = [str(queue) for queue in self._queues]
-        extra = {
+        extra: dict[str, object] = {
             "event": "worker_started",
             "queues": names,
-            "slots": self._settings.slots,
             "incarnation": self.incarnation,
         }
-        if self._settings.async_slots:
-            extra["async_slots"] = self._settings.async_slots
+        if self._settings.has_loop:
+            extra["async_slots"] = self._settings.places
+        else:
+            extra["slots"] = self._settings.places
         logger.info("worker started", extra=extra)
         warn_of_other_queues(self._keeper.specs, self._settings.queue)
         # What the start made stays: a collection that walks over it is a pause for every job.
@@ -323,10 +320,8 @@ class Supervisor:
         self._keeper.reload()
 
     def _readmit(self) -> None:
-        keeper = self._keeper
-        modes = Modes(keeper.specs, keeper.async_tasks, self._settings.async_slots)
         for consumer in self._consumers:
-            readmit(consumer, keeper.specs, modes, self._facts.admit)
+            readmit(consumer, self._facts.admit)
         self._announcing.renew()
         self._beat_now()
         self.pool.run()

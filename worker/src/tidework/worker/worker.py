@@ -46,8 +46,8 @@ def run_worker(settings: WorkerSettings) -> int:
         process.die_with_parent(int(parent))
     adopt = process.become_subreaper()
     try:
-        places = settings.async_slots
-        children = settings.slots + (places > 0) + most_solitary(places)
+        places = settings.places
+        children = 1 + most_solitary(places) if settings.has_loop else places
         process.allow_descriptors(
             DESCRIPTORS
             + DESCRIPTORS_PER_SLOT * children

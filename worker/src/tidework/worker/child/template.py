@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidework.app import Tidework
-from tidework.app_loading import load_app
+from tidework.app_loading import load_app, refuse_for_loop
 from tidework.errors import ConfigurationError
 from tidework.worker import frames, process, stacks
 from tidework.worker.child import shared_connections
@@ -214,12 +214,15 @@ def python_threads() -> list[str]:
 def _import_app(config: ChildConfig) -> Tidework:
     """The application, or ConfigurationError whatever its import does."""
     try:
-        return load_app(config.app)
+        app = load_app(config.app)
     except ConfigurationError:
         raise
     except BaseException as error:
         trace = "".join(traceback.format_exception(error))
         raise ConfigurationError(f"the application {config.app!r} fails:\n{trace}") from error
+    if config.has_loop:
+        refuse_for_loop(app, config.queues)
+    return app
 
 
 def main(argv: Sequence[str]) -> int:

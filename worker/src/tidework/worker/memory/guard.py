@@ -52,7 +52,7 @@ class MemoryGuard:
     async def _tick(self) -> timedelta:
         began = self._clock.monotonic()
         used = self._gauge.used(int(self._scarce)) or 0
-        self._pool.loops.solitary.note_memory(self._scarce - used)
+        self._pool.note_memory(self._scarce - used)
         spent = self._clock.monotonic() - began
         if used < self._scarce:
             self._growth = _Growth()

@@ -6,7 +6,7 @@ import logging
 
 from tidework.worker import process
 from tidework.worker.places.child_link import ChildLink
-from tidework.worker.places.dispatch import give_back
+from tidework.worker.places.turns import give_back
 from tidework.worker.places.verdicts import outcome_of_dead
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Places for async jobs, on the event loop of one child.
+"""Places on an event loop, which the async jobs of a worker share in one child.
 
 A child that is to be recycled gets a successor: it takes jobs until that is ready, and ends when
 its last job has. A job is stopped by the child, which cancels it; one that has not ended a second
@@ -14,21 +14,21 @@ from collections.abc import Callable, Sequence
 
 from tidework.clock import Clock
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, JobSource, Mode, Verdict
+from tidework.worker.held import HeldJob, JobSource, Line, Verdict
 from tidework.worker.places.child_link import ChildLink
-from tidework.worker.places.dispatch import (
+from tidework.worker.places.places import (
     AHEAD_IN_CHILD,
     PATIENCE,
     START_LOOK,
     START_PATIENCE,
-    Slot,
-    Turns,
-    give_back,
+    Lives,
 )
 from tidework.worker.places.service_times import MAX_AHEAD, ServiceTimes
+from tidework.worker.places.slot import Recycling, Slot
 from tidework.worker.places.solitary import SolitaryChildren
 from tidework.worker.places.start_pause import start_pause
 from tidework.worker.places.stopping import Stopping, is_over, next_look
+from tidework.worker.places.turns import Turns, any_job, give_back
 
 STOP_PATIENCE = 1.0
 """Seconds in which a job has to end that was told to stop, unless somebody cancelled it."""
@@ -43,36 +43,37 @@ logger = logging.getLogger(__name__)
 
 
 class LoopPlaces:
-    """Feeds the async child and looks after its jobs.
+    """Places of a worker with an event loop.
 
-    count:   jobs at once; 0 = there is no such child
-    slot:    what the pool keeps of the child
+    slot:     with the child that takes jobs
     stopping: what cancelled jobs are told
-    look_by: have the child looked at by then (monotonic seconds)
-    order:   orders a solitary child
+    look_by:  have the child looked at by then (monotonic seconds)
+    lives:    starts and ends children
     """
 
     def __init__(
         self,
-        count: int,
         slot: Slot,
         sources: Sequence[JobSource],
+        recycling: Recycling,
         stopping: Stopping,
         clock: Clock,
         look_by: Callable[[float], None],
-        order: Callable[[], ChildLink | None],
+        lives: Lives,
     ) -> None:
-        self.count = count
+        self.count = slot.places
         self.slot = slot
-        self.turns = Turns(sources, Mode.SHARED)
+        self.turns = Turns(sources, Line.COMMON)
         self.times = ServiceTimes()
         self.successor: ChildLink | None = None
         self.leaving: list[ChildLink] = []
-        self.solitary = SolitaryChildren(count, sources, clock, order, self.run)
+        self.solitary = SolitaryChildren(self.count, sources, clock, self._order_solitary, self.run)
+        self._recycling = recycling
         self._stopping = stopping
         self._clock = clock
         self._look_by = look_by
-        self._pipe = max(AHEAD_IN_CHILD, count // 2)
+        self._lives = lives
+        self._pipe = max(AHEAD_IN_CHILD, self.count // 2)
         self._unready = 0
         self._paused_until = 0.0
 
@@ -83,7 +84,7 @@ class LoopPlaces:
 
     @property
     def busy(self) -> int:
-        """Places with a job."""
+        """Of Places."""
         return min(self.count, self._jobs())
 
     def _jobs(self) -> int:
@@ -117,7 +118,7 @@ class LoopPlaces:
         return max(0, most - in_pipe - self.turns.count()), most
 
     def run(self) -> None:
-        """Find waiting jobs and send them."""
+        """Of Places."""
         self.turns.look()
         self.solitary.turns.look()
         self.feed()
@@ -131,7 +132,7 @@ class LoopPlaces:
         if link is None or not self._takes_jobs(link):
             return
         room = self.count - self._jobs()
-        jobs = self.turns.take(room, _any) if room > 0 else []
+        jobs = self.turns.take(room, any_job) if room > 0 else []
         # A successor's own places are all free: what is sent ahead would start at once. So would it
         # where solitary children have some of the places.
         is_only = not self.leaving and not needs_solitary
@@ -147,10 +148,53 @@ class LoopPlaces:
     def _is_short(self, job: HeldJob) -> bool:
         return self.times.is_short(job.task)
 
-    @property
-    def may_have_successor(self) -> bool:
-        """May one be ordered? After one that ended before it was ready not at once."""
-        return self.successor is None and self._clock.monotonic() >= self._paused_until
+    def on_reports(self, link: ChildLink) -> None:
+        """Of Places."""
+        if link.worn:
+            self._recycle(link)  # first: what comes back must not go into it again
+            give_back(link.take_back())
+        self._hear(link)
+        self._lives.retire_if_done(link)
+        if link is self.successor and link.ready:
+            former = self.take_over()
+            if former is not None and not former.jobs and former.killed_at is None:
+                self._lives.retire(former)
+        if link in self.leaving and not link.jobs and link.retired_at is None:
+            self._lives.retire(link)
+        self.feed()
+        self._recycle(link)
+
+    def _order_solitary(self) -> ChildLink | None:
+        return self._lives.order(self.slot, solitary=True)
+
+    def _recycle(self, link: ChildLink) -> None:
+        """Start the successor of a child that has served its time."""
+        if link is not self.slot.link or not link.has_served or link.killed_at is not None:
+            return
+        # After one that ended before it was ready not at once.
+        if self.successor is not None or self._clock.monotonic() < self._paused_until:
+            return
+        reason = self._recycling.reason(link)
+        if reason is not None and (successor := self._lives.order(self.slot)) is not None:
+            extra = {"slot": link.slot, "child": link.pid, "reason": reason}
+            logger.info("child recycled", extra=extra)
+            self.successor = successor
+
+    def renew(self) -> None:
+        """Of Places."""
+        self.recycle_idle()
+
+    def recycle_idle(self) -> None:
+        """Of Places. Also if jobs run: the child ends when they have."""
+        if self.slot.link is not None:
+            self._recycle(self.slot.link)
+
+    def note_memory(self, free: float) -> None:
+        """Of Places."""
+        self.solitary.note_memory(free)
+
+    def take_out(self, slot: Slot) -> None:
+        """Of Places."""
 
     def take_over(self) -> ChildLink | None:
         """The successor is ready. Returns its predecessor, which gets no more jobs."""
@@ -162,7 +206,7 @@ class LoopPlaces:
         return former
 
     def forget(self, link: ChildLink) -> None:
-        """The child has ended."""
+        """Of Places."""
         self.solitary.forget(link)
         if link in self.leaving:
             self.leaving.remove(link)
@@ -174,7 +218,7 @@ class LoopPlaces:
             self.take_over()
 
     def stop(self, link: ChildLink, job: HeldJob, verdict: Verdict) -> None:
-        """Have a started job end; the first verdict stands."""
+        """Of Places."""
         if verdict is Verdict.CANCELLED:
             self._stopping.cancel(link, job)
             return
@@ -186,7 +230,7 @@ class LoopPlaces:
         self._look_by(now + STOP_PATIENCE)
 
     def look(self, link: ChildLink, now: float) -> float | None:
-        """Pass the verdicts that are due; returns when to look at this child again."""
+        """Of Places."""
         if not link.jobs:
             return None
         if any(_is_due(job, now) for job in link.jobs.values()) or self._is_silent(link, now):
@@ -230,7 +274,7 @@ class LoopPlaces:
     def _is_silent(self, link: ChildLink, now: float) -> bool:
         return now >= link.heard_at + QUIET
 
-    def hear(self, link: ChildLink) -> None:
+    def _hear(self, link: ChildLink) -> None:
         """It said something."""
         link.slow = False
         if link.blocked:
@@ -246,10 +290,6 @@ class LoopPlaces:
         elif now >= link.asked_at + ANSWER_WITHIN and not link.blocked:
             link.blocked = True
             logger.warning("%s see which task it is", _blocked(link, now), extra=_told(link))
-
-
-def _any(_job: HeldJob) -> bool:
-    return True
 
 
 def _blocked(link: ChildLink, now: float) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from tidework.clock import Clock
 from tidework.worker.places.child_link import ChildEvents, ChildLink
-from tidework.worker.places.dispatch import START_PATIENCE, Slot
+from tidework.worker.places.places import START_PATIENCE
+from tidework.worker.places.slot import Slot
 from tidework.worker.template.link import Orders
 
 ORDERS_AT_ONCE = 64

@@ -1,8 +1,9 @@
-"""Slots: places for one job at a time, each with a child process that is replaced when it ends;
-and beside them the child for async jobs, with solitary ones for those that were lost before.
+"""The pool: a child process for every slot, or one with an event loop for all places, and what
+stops, ends or replaces them.
 
-A child is replaced between two jobs (recycling) or after its death; what a dead one leaves is
-told to the jobs' sources: the Outcome of the job that had started, and the others back.
+The places say which job goes into which child. A child is replaced between two jobs (recycling) or
+after its death; what a dead one leaves is told to the jobs' sources: the Outcome of the job that
+had started, and the others back.
 The pool never waits: reports of the children and of the template drive it, and one timer for
 whatever has to be looked at next.
 """
@@ -20,23 +21,18 @@ from tidework.worker import frames, process
 from tidework.worker.held import HeldJob, JobSource, Verdict
 from tidework.worker.places.aftermath import settle_dead
 from tidework.worker.places.child_link import ChildLink
-from tidework.worker.places.claims import Claims, Places
-from tidework.worker.places.dispatch import (
-    PATIENCE,
-    START_LOOK,
-    Dispatch,
-    Recycling,
-    Slot,
-    give_back,
-)
+from tidework.worker.places.claims import Claims
 from tidework.worker.places.failing import Failing
 from tidework.worker.places.loop_places import LoopPlaces
 from tidework.worker.places.nursery import Nursery
 from tidework.worker.places.overdue import RETIRE_PATIENCE, Overdue
-from tidework.worker.places.service_times import ServiceTimes
+from tidework.worker.places.places import PATIENCE, Places
+from tidework.worker.places.slot import Recycling, Slot
+from tidework.worker.places.slot_places import SlotPlaces
 from tidework.worker.places.start_pause import start_pause
 from tidework.worker.places.stopping import CANCEL_GRACE, Stopping, how_it_ended
 from tidework.worker.places.timer import Timer
+from tidework.worker.places.turns import give_back
 from tidework.worker.places.verdicts import outcome_of_stopped
 from tidework.worker.template.link import Orders
 
@@ -44,9 +40,10 @@ logger = logging.getLogger(__name__)
 
 
 class SlotPool:
-    """All slots of the worker.
+    """The children of the worker; implements ChildEvents, Lives and the keeper's ChildPool.
 
-    async_slots:   places for async jobs
+    count:         places
+    has_loop:      they are on one event loop, for async jobs; else slots
     cancel_grace:  seconds in which a cancelled job has to end
     on_child_gone: called when a child has ended, for whoever looks after what it leaves
     """
@@ -58,33 +55,26 @@ class SlotPool:
         recycling: Recycling,
         clock: Clock,
         *,
-        async_slots: int = 0,
+        has_loop: bool = False,
         cancel_grace: float = CANCEL_GRACE,
         on_child_gone: Callable[[], None] = lambda: None,
     ) -> None:
-        self.slots = [Slot(index) for index in range(count)]
-        self._times = ServiceTimes()
+        self.has_loop = has_loop
+        self.slots = [Slot(0, count)] if has_loop else [Slot(index) for index in range(count)]
         self._timer = Timer(clock, self._look)
         self.sources: list[JobSource] = []
-        self.dispatch = Dispatch(
-            self.slots, self.sources, self._times, recycling, clock, self._timer.by
-        )
         self.stopping = Stopping(cancel_grace, clock, self._timer.by)
-        self.loops = LoopPlaces(
-            async_slots,
-            Slot(count, async_slots),
-            self.sources,
-            self.stopping,
-            clock,
-            self._timer.by,
-            self._order_solitary,
-        )
-        places: list[Places] = [self.dispatch]
-        if async_slots:
-            places.append(self.loops)
-        self.claims = Claims(places)
+        look_by, stopping, sources = self._timer.by, self.stopping, self.sources
+        self.places: Places
+        if has_loop:
+            self.places = LoopPlaces(
+                self.slots[0], sources, recycling, stopping, clock, look_by, self
+            )
+        else:
+            self.places = SlotPlaces(self.slots, sources, recycling, stopping, clock, look_by, self)
+        self.claims = Claims(self.places)
         self._orders = orders
-        self._overdue = Overdue(self.loops, self.stopping, orders.kill, self.run)
+        self._overdue = Overdue(self.places, orders.kill)
         self._recycling = recycling
         self._clock = clock
         self._on_child_gone = on_child_gone
@@ -101,9 +91,7 @@ class SlotPool:
 
     def run(self) -> None:
         """Send waiting jobs into children."""
-        self.dispatch.run()
-        if self.loops.count:
-            self.loops.run()
+        self.places.run()
         if self._at_rest and self.busy:
             for loop in self._at_rest:
                 loop.nudge()
@@ -120,7 +108,7 @@ class SlotPool:
     def open(self) -> None:
         """The template is ready: give every slot a child."""
         self._nursery.is_open = True
-        for slot in self._with_children():
+        for slot in self.slots:
             self._nursery.fill(slot)
         self.run()
 
@@ -130,13 +118,7 @@ class SlotPool:
         self.kill_running(Verdict.HANDED_BACK)
         for link in list(self._links.values()):
             if not link.jobs and link.retired_at is None:
-                self._retire(link)
-
-    def _with_children(self) -> list[Slot]:
-        return [*self.slots, self.loops.slot] if self.loops.count else self.slots
-
-    def _slot_of(self, link: ChildLink) -> Slot:
-        return self.loops.slot if link.places else self.slots[link.slot]
+                self.retire(link)
 
     def links(self) -> list[ChildLink]:
         """All children that have not ended."""
@@ -150,10 +132,8 @@ class SlotPool:
 
     @property
     def busy(self) -> int:
-        """Slots and places with a job in them."""
-        # Also asked from the thread of the probes: each link is looked at once.
-        slots = sum(1 for slot in self.slots if (link := slot.link) is not None and link.jobs)
-        return slots + self.loops.busy
+        """Places with a job in them. Also asked from the thread of the probes."""
+        return self.places.busy
 
     def has_child(self, pid: int) -> bool:
         """Is it one of our children that has not ended?"""
@@ -177,13 +157,8 @@ class SlotPool:
         taken = link.take_back() if job.started_at is None or not link.places else []
         ours = job in taken
         give_back([other for other in taken if other is not job])
-        if not ours and link.places:
-            self.loops.stop(link, job, verdict)
-        elif not ours and verdict is Verdict.CANCELLED:
-            self.stopping.cancel(link, job)
-        elif not ours:
-            job.verdict = verdict  # its child may be on its way out for another reason
-            link.kill(verdict, job, self._clock.monotonic())
+        if not ours:
+            self.places.stop(link, job, verdict)
         self.run()
         # If nothing is left in it, its child has nothing to report that would free the slot.
         self.on_reports(link)
@@ -196,7 +171,7 @@ class SlotPool:
 
     def _take_back(self, link: ChildLink) -> None:
         give_back(link.take_back())
-        self._retire_spent(link)
+        self.retire_if_done(link)
 
     def kill_running(self, verdict: Verdict) -> None:
         """Kill every child with a job in it."""
@@ -205,13 +180,14 @@ class SlotPool:
             if link.jobs:
                 link.kill(verdict, link.first, now)
 
-    def _order_solitary(self) -> ChildLink | None:
-        return self._nursery.order(self.loops.slot, solitary=True)
+    def order(self, slot: Slot, *, solitary: bool = False) -> ChildLink | None:
+        """Of Lives."""
+        return self._nursery.order(slot, solitary=solitary)
 
     def _on_answered(self, key: int) -> None:
         self._nursery.note_answered(key)
-        if self.loops.solitary.turns.first() is not None:
-            self.loops.feed()
+        if self.has_loop:
+            self.places.run()  # lost jobs may wait until another child can be ordered
 
     def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
         """Of TemplateEvents."""
@@ -236,10 +212,15 @@ class SlotPool:
         for link in self.links():
             link.outdated = True
             self._take_back(link)
-        for slot in self.slots if self._nursery.is_open else ():
-            if slot.link is not None and slot.link.is_free:
-                self._recycle(slot, slot.link)
-        self.recycle_idle()
+        self.places.renew()
+
+    def recycle_idle(self) -> None:
+        """Replace children that have served their time, between two jobs."""
+        self.places.recycle_idle()
+
+    def note_memory(self, free: float) -> None:
+        """So many bytes are left before memory gets scarce; negative: it is."""
+        self.places.note_memory(free)
 
     def on_template_ended(self, keys: Collection[int]) -> None:
         """Its children (by key) die with a template; whichever it did not report is looked for."""
@@ -254,11 +235,8 @@ class SlotPool:
                     self._child_gone(link, code)
 
     def _child_gone(self, link: ChildLink, code: int | None) -> None:
-        slot = self._slot_of(link)
-        if slot.link is link:
-            slot.link = None
-            self.dispatch.take_out(slot)
-        self.loops.forget(link)
+        slot = self._take_out(link)
+        self.places.forget(link)
         link.read_last()
         link.close()
         del self._links[link.key]
@@ -279,19 +257,36 @@ class SlotPool:
         pause = start_pause(slot.unready)
         asyncio.get_running_loop().call_later(pause, self._nursery.fill, slot)
 
-    def _retire_spent(self, link: ChildLink) -> None:
-        """A solitary child ends with its job, also if that was taken back."""
+    def retire_if_done(self, link: ChildLink) -> None:
+        """Of Lives."""
         if link.solitary and not link.jobs and link.killed_at is None and link.retired_at is None:
-            self._retire(link)
+            self.retire(link)
 
-    def _retire(self, link: ChildLink) -> None:
+    def retire(self, link: ChildLink) -> None:
+        """Of Lives."""
         now = self._clock.monotonic()
-        slot = self._slot_of(link)
-        if slot.link is link:
-            self.dispatch.take_out(slot)
-            slot.link = None
+        self._take_out(link)
         link.retire(now)
         self._timer.by(now + RETIRE_PATIENCE)
+
+    def _take_out(self, link: ChildLink) -> Slot:
+        """It takes no more jobs. Returns the slot that it served."""
+        slot = self.slots[link.slot]
+        if slot.link is link:
+            slot.link = None
+            self.places.take_out(slot)
+        return slot
+
+    def recycle(self, slot: Slot, link: ChildLink) -> bool:
+        """Of Lives."""
+        reason = self._recycling.reason(link) if link.has_served else None
+        if reason is None:
+            return False
+        extra = {"slot": slot.index, "child": link.pid, "reason": reason}
+        logger.info("child recycled", extra=extra)
+        self.retire(link)
+        self._nursery.fill(slot)
+        return True
 
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
         """Of ChildEvents."""
@@ -310,8 +305,7 @@ class SlotPool:
             how = how_it_ended(job, self._clock.monotonic())
             outcome = outcome_of_stopped(job, job.verdict, how)
         else:
-            times = self.loops.times if link.places else self._times
-            times.note(job.task, ended.seconds)
+            self.places.times.note(job.task, ended.seconds)
             if link.failed or ended.outcome.kind is not OutcomeKind.COMPLETE:
                 self._failing.note(link, ended)
         if outcome is None:
@@ -327,65 +321,9 @@ class SlotPool:
 
     def on_reports(self, link: ChildLink) -> None:
         """Of ChildEvents."""
-        slot = self._slot_of(link)
-        if link.worn:
-            if link.places:
-                self._recycle_loop(link)  # first: what comes back must not go into it again
-            give_back(link.take_back())
-        if link.places:
-            self._on_loop_reports(link)
-        elif slot.link is not link or link.killed_at is not None:
-            return
-        elif link.jobs:
-            self.dispatch.feed_ahead(link)
-            if link.first.started_at is None:  # it should have begun
-                self._timer.by(self._clock.monotonic() + START_LOOK)
-        elif not self._recycle(slot, link):
-            self.dispatch.rest(slot)
-        places = self.loops if link.places else self.dispatch
-        if places.turns.first() is None:
+        self.places.on_reports(link)
+        if self.places.turns.first() is None:
             self.claims.offer()
-
-    def _on_loop_reports(self, link: ChildLink) -> None:
-        loops = self.loops
-        loops.hear(link)
-        self._retire_spent(link)
-        if link is loops.successor and link.ready:
-            former = loops.take_over()
-            if former is not None and not former.jobs and former.killed_at is None:
-                self._retire(former)
-        if link in loops.leaving and not link.jobs and link.retired_at is None:
-            self._retire(link)
-        loops.feed()
-        self._recycle_loop(link)
-
-    def _recycle_loop(self, link: ChildLink) -> None:
-        """Start the successor of a child that has served its time."""
-        if link is not self.loops.slot.link or not link.has_served or link.killed_at is not None:
-            return
-        reason = self._recycling.reason(link) if self.loops.may_have_successor else None
-        if reason is not None and (successor := self._nursery.order(self.loops.slot)) is not None:
-            extra = {"slot": link.slot, "child": link.pid, "reason": reason}
-            logger.info("child recycled", extra=extra)
-            self.loops.successor = successor
-
-    def recycle_idle(self) -> None:
-        """Replace idle children that use too much memory."""
-        for slot in self.dispatch.idle_slots():
-            if slot.link is not None:
-                self._recycle(slot, slot.link)
-        if (loop := self.loops.slot.link) is not None:
-            self._recycle_loop(loop)
-
-    def _recycle(self, slot: Slot, link: ChildLink) -> bool:
-        reason = self._recycling.reason(link) if link.has_served else None
-        if reason is None:
-            return False
-        extra = {"slot": slot.index, "child": link.pid, "reason": reason}
-        logger.info("child recycled", extra=extra)
-        self._retire(link)
-        self._nursery.fill(slot)
-        return True
 
     def _look(self, now: float) -> float | None:
         due = [self._overdue.look_at(link, now) for link in list(self._links.values())]

@@ -12,10 +12,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from tidework.clock import Clock
-from tidework.worker.held import HeldJob, JobSource, Mode
+from tidework.worker.held import JobSource, Line
 from tidework.worker.places.child_link import ChildLink
-from tidework.worker.places.dispatch import Turns
 from tidework.worker.places.start_pause import start_pause
+from tidework.worker.places.turns import Turns, any_job
 
 MOST = 32
 """Solitary children of a worker at once; each is a process."""
@@ -45,7 +45,7 @@ class SolitaryChildren:
         run: Callable[[], None],
     ) -> None:
         self.links: list[ChildLink] = []
-        self.turns = Turns(sources, Mode.SOLITARY)
+        self.turns = Turns(sources, Line.SOLITARY)
         self._most = most_solitary(places)
         self._memory_for: int | None = None
         self._clock = clock
@@ -74,7 +74,7 @@ class SolitaryChildren:
             self.links.append(link)
             if self._memory_for is not None:
                 self._memory_for = max(0, self._memory_for - 1)
-            link.send(self.turns.take(1, _any), self._clock.monotonic())
+            link.send(self.turns.take(1, any_job), self._clock.monotonic())
             room -= 1
 
     def _may_start(self) -> bool:
@@ -102,7 +102,3 @@ class SolitaryChildren:
         self._unready += 1
         self._paused_until = self._clock.monotonic() + pause
         asyncio.get_running_loop().call_later(pause, self._run)
-
-
-def _any(_job: HeldJob) -> bool:
-    return True

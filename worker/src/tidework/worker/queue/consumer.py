@@ -30,7 +30,7 @@ from tidework.worker.queue.job_log import JobLog
 from tidework.worker.queue.last_chance import keep_apart
 from tidework.worker.queue.outbox import Outbox, UnderWay
 from tidework.worker.queue.progress_writer import ProgressWriter
-from tidework.worker.queue.waiting import Waiting
+from tidework.worker.queue.waiting import Waiting, outcome_of_late
 
 MOST = 500
 """Jobs that one exchange settles or claims at most."""
@@ -77,8 +77,7 @@ class Consumer:
         self._broker = broker
         self._pool = pool
         self._facts = facts
-        self._modes = facts.new_modes()
-        self._waiting = Waiting(self._modes)
+        self._waiting = Waiting()
         self.lines = self._waiting.lines
         self._job_log = job_log
         self._clock = clock
@@ -101,10 +100,6 @@ class Consumer:
     def wants(self) -> bool:
         # Work may be known since a time when there was no room, a cordon's end among it.
         return self.hungry or (self._work and not self.draining and self._under_way is None)
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        return self._modes.shares
 
     @property
     def unsettled(self) -> bool:
@@ -316,9 +311,8 @@ class Consumer:
         before = self.held.get(claimed.id)
         if before is not None and before.outcome is None:
             self._drop(before)  # claimed again: the lease that we had is lost
-        mode = self._modes.mode_of(found.spec.name, claimed.losses)
-        self._modes.note(mode)
-        job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now, mode)
+        line = self._facts.line_of(claimed)
+        job = HeldJob(claimed, self, found.spec, found.timeout, found.max_attempts, now, line)
         self.held[job.id] = job
         self._job_log.note_claimed(job.task)
         if self.draining:
@@ -332,10 +326,7 @@ class Consumer:
     def _give_up(self, jobs: Sequence[HeldJob]) -> None:
         """Release these: nobody here has a place for them."""
         for job in jobs:
-            delay = self._modes.delay_of(job.claimed)
-            self.settle(
-                job, Outcome.release(delay, "no place was free for it in this worker"), None
-            )
+            self.settle(job, outcome_of_late(job), None)
             self._outbox.hurry()
 
     def _rest(self, now: float) -> timedelta:

@@ -11,15 +11,15 @@ from tidework.model.lease import LEASE, POISON_CAP, ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.model.task import TaskSpec
 from tidework.worker.admission import Admission, admit
-from tidework.worker.queue.modes import Modes
+from tidework.worker.held import Line
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
     """Of one worker.
 
-    specs: the application's tasks, async_tasks: names of its async functions, both kept up to
-    date by their owner; async_slots: places for them
+    specs: the application's tasks; loop_tasks: names of those that can share an event loop, None
+    where the worker has slots; both kept up to date by their owner
     hard_timeout, unknown_grace: seconds; of every job, and how long an unknown task is kept
     lease: of claimed jobs; poison_cap: losses that bury one
     """
@@ -29,8 +29,7 @@ class WorkerFacts:
     hard_timeout: float
     unknown_grace: float
     lease: timedelta = LEASE
-    async_tasks: AbstractSet[str] = frozenset()
-    async_slots: int = 0
+    loop_tasks: AbstractSet[str] | None = None
     poison_cap: int = POISON_CAP
 
     def admit(self, claimed: ClaimedJob) -> Admission | Outcome:
@@ -40,8 +39,11 @@ class WorkerFacts:
             self.specs,
             hard_timeout=self.hard_timeout,
             unknown_grace=self.unknown_grace,
+            loop_tasks=self.loop_tasks,
         )
 
-    def new_modes(self) -> Modes:
-        """For one more queue."""
-        return Modes(self.specs, self.async_tasks, self.async_slots)
+    def line_of(self, claimed: ClaimedJob) -> Line:
+        """Where it waits. On an event loop a job that was lost before has no neighbours, so that
+        innocents are cleared; in a slot none has."""
+        is_lost = claimed.losses and self.loop_tasks is not None
+        return Line.SOLITARY if is_lost else Line.COMMON

@@ -13,7 +13,7 @@ from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import Outcome
 from tidework.worker.admission import again_after
 from tidework.worker.held import JobSource
-from tidework.worker.queue.modes import KEPT_AFTER
+from tidework.worker.queue.waiting import KEPT_AFTER
 
 _REASON = "one more loss would be its last: it does not run beside another such job"
 
