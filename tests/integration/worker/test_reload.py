@@ -284,7 +284,7 @@ def test_a_version_whose_tasks_would_block_the_event_loop_is_not_loaded(
     versions.write(2)
     worker.signal(signal.SIGHUP)
 
-    until(lambda: "the version before goes on" in worker.text(), "it is refused")
+    wait_until(lambda: "the version before goes on" in worker.text(), "it is refused")
     assert "(hold, only_in_2, version); make it an 'async def'" in worker.text()
     assert jobs.result(jobs.put("version"))[0] == before
 
