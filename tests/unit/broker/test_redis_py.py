@@ -103,7 +103,7 @@ async def test_a_connection_of_a_loop_has_its_transport_and_makes_errors() -> No
         with told():
             async with asyncio.timeout(20):
                 while redis_py.is_open(made):
-                    await asyncio.sleep(0.001)
+                    await asyncio.sleep(0.001)  # the loop has to hear of the server's end
             taken = redis_py.take_writer(made)
 
         assert taken is not None, MOVED

@@ -158,5 +158,5 @@ async def test_a_life_from_start_to_sigterm(tmp_path: Path) -> None:
 
         (lease,) = cluster.objects(Kind.LEASE)
         assert "holderIdentity" not in lease["spec"]
-        assert b"gave the Lease" in said
+        assert b"released the Lease" in said
         assert b"Unclosed" not in said
