@@ -55,7 +55,7 @@ def test_documents_that_are_refused_say_what_is_wrong_and_where(
 @pytest.mark.parametrize(
     ("field", "words"),
     [
-        ("taskqueue", ["A queue of jobs and the workers that work it off", "<Object> -required-"]),
+        ("taskqueue", ["A queue of jobs and the workers that serve it", "<Object> -required-"]),
         ("taskqueue.spec.app", ["<string>", "module, or module:attribute"]),
         ("taskqueue.spec.scaling.idleSeconds", ["<integer>", "replicas go to zero after so many"]),
         ("taskqueue.spec.template.spec.nodeSelector", ["Labels that a node has to have"]),

@@ -106,7 +106,6 @@ def test_what_breaks_its_child_is_poison(
         ("raise_odd", {"kind": "long"}, "ValueError", "characters left out"),
         ("raise_odd", {"kind": "memory"}, "MemoryError", ""),
         ("raise_odd", {"kind": "bytes"}, "ValueError", r"caf\udce9.txt"),
-        ("return_trap", {}, "KeyboardInterrupt", ""),
         ("take_trap", {"trap": 1}, "KeyboardInterrupt", ""),
         ("recurse", {}, "RecursionError", "maximum recursion depth"),
         ("write_on_a_full_disk", {}, "OSError", "No space left on device"),
@@ -130,6 +129,16 @@ def test_a_failure_of_any_kind_or_size_costs_its_attempt_alone(
         assert message in error_of(dead).message
         assert len(error_of(dead).message) < 2 * ERROR_TEXT_LIMIT
         assert (dead.losses, dead.deliveries) == (0, 1)
+
+
+def test_a_result_with_code_that_would_end_its_process_is_a_success(
+    shared: tuple[WorkerProcess, Jobs], folder: Path
+) -> None:
+    worker, jobs = shared
+    with innocent_beside(worker, jobs, folder):
+        job_id = jobs.put("return_trap")
+        wait_until(lambda: jobs.get(job_id).state is JobState.SUCCEEDED, "its work is done")
+        assert jobs.get(job_id).deliveries == 1
 
 
 def test_a_result_that_is_too_long_costs_nothing_but_itself(
