@@ -38,7 +38,7 @@ class Watch:
         match event:
             case {"event": "started", "redis_url": str(url)}:
                 self.redis_url = url
-            case {"event": "fired", "verdict": "enqueued", "job": str(job)} if not self.run:
+            case {"event": "fired", "verdict": "enqueued", "job_id": str(job)} if not self.run:
                 self.run = job
             case {"event": "scaled", "queue": queue, "after": after} if queue == QUEUE:
                 reason = str(event.get("reason") or "")

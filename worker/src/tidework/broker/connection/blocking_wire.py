@@ -175,6 +175,8 @@ class BlockingConnections:
     def _connect(self, made: AbstractConnection) -> BlockingConnection:
         try:
             made.connect()  # type: ignore[no-untyped-call]
+            # Closed before the collector finds the socket by itself and warns of it.
+            weakref.finalize(made, socket_of(made).close).atexit = False
             return _Plain(made) if hiredis is None else _Wire(made)
         except BaseException:
             self._end(made)
