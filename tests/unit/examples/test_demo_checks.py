@@ -54,8 +54,8 @@ def test_the_watch_knows_when_the_workers_are_gone() -> None:
     seen = []
     events: list[dict[str, Any]] = [
         {"event": "started", "redis_url": "redis://x"},
-        {"event": "fired", "cron": "c", "verdict": "skipped_overlap", "job": ""},
-        {"event": "fired", "cron": "c", "verdict": "enqueued", "job": "run-1"},
+        {"event": "fired", "crontask": "c", "verdict": "skipped_overlap", "job_id": ""},
+        {"event": "fired", "crontask": "c", "verdict": "enqueued", "job_id": "run-1"},
         {"event": "scaled", "queue": "other", "before": 0, "after": 9, "reason": "x"},
         {"event": "scaled", "queue": "index", "before": 0, "after": 2, "reason": "work"},
         {"event": "status", "queue": "index", "workers": 2},
