@@ -50,6 +50,7 @@ class MemoryPresence(MemoryCalls):
             entry.unknown_until_ms = 0
             if entry.state is JobState.SCHEDULED:
                 entry.state, entry.available_ms = JobState.READY, state.now
+                entry.span_ms = 0
         state.wake()
         await self._announce()
         return len(meant)
