@@ -5,13 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
-
-from tidework.manifests.part import CEL_RULES, cel, cel_text
+from tidework.manifests.part import Check, cel, cel_text
 
 _OWN_PREFIX = "tidework.dev/"
 _QUALIFIED = (
@@ -25,7 +20,7 @@ _QUALIFIED_RULE = (
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignKeys:
+class ForeignKeys(Check):
     """A check of a map's keys: none is the operator's own, by name or by prefix."""
 
     own: tuple[str, ...]
@@ -37,45 +32,24 @@ class ForeignKeys:
             f"these are set by the operator, remove yours: {_OWN_PREFIX}..., {', '.join(self.own)}"
         )
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def cel_rule(self) -> dict[str, str]:
         names = " && ".join(f"!('{key}' in self)" for key in self.own)
-        rule = cel(f"{names} && self.all(key, !key.startsWith('{_OWN_PREFIX}'))", self.rule)
-        found = handler(core)
-        return found | {CEL_RULES: [*found.get(CEL_RULES, []), rule]}
+        return cel(f"{names} && self.all(key, !key.startsWith('{_OWN_PREFIX}'))", self.rule)
 
-    def _check(self, found: Mapping[str, str]) -> Mapping[str, str]:
+    def check(self, found: Mapping[str, str]) -> Mapping[str, str]:
         for key in found:
             if key in self.own or key.startswith(_OWN_PREFIX):
                 raise ValueError(f"{key!r} is refused: {self.rule}")
         return found
 
 
-class QualifiedKeys:
+class QualifiedKeys(Check):
     """A check of a map's keys, by which Kubernetes names labels and annotations."""
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
+    def cel_rule(self) -> dict[str, str]:
+        return cel(f"self.all(key, key.matches('^({cel_text(_QUALIFIED)})$'))", _QUALIFIED_RULE)
 
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        found = handler(core)
-        rule = cel(
-            f"self.all(key, key.matches('^({cel_text(_QUALIFIED)})$'))",
-            _QUALIFIED_RULE,
-        )
-        return found | {CEL_RULES: [*found.get(CEL_RULES, []), rule]}
-
-    def _check(self, found: Mapping[str, str]) -> Mapping[str, str]:
+    def check(self, found: Mapping[str, str]) -> Mapping[str, str]:
         for key in found:
             if re.fullmatch(_QUALIFIED, key, re.ASCII) is None:
                 raise ValueError(f"{key!r} is refused: {_QUALIFIED_RULE}")

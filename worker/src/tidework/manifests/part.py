@@ -9,6 +9,7 @@ CEL, which goes into the CRD so that the API server refuses the same documents.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -79,8 +80,33 @@ def checked(accepts: Callable[[str], bool], rule: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+class Check(ABC):
+    """An annotation of a field: what it refuses here, the API server refuses by a rule of CEL."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def check(self, found: Any) -> Any:
+        """The value as it is. Raises ValueError that says what is accepted."""
+
+    @abstractmethod
+    def cel_rule(self) -> dict[str, str]:
+        """The same as a rule of the CRD."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        found = handler(core)
+        return found | {CEL_RULES: [*found.get(CEL_RULES, []), self.cel_rule()]}
+
+
 @dataclass(frozen=True, slots=True)
-class Form:
+class Form(Check):
     """A check of text by a pattern, here and in the API server; ``rule`` says what is accepted.
 
     pattern: of the whole text, in the syntax that Python and RE2 share
@@ -89,19 +115,10 @@ class Form:
     pattern: str
     rule: str
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
+    def cel_rule(self) -> dict[str, str]:
+        return cel(f"self.matches('^({cel_text(self.pattern)})$')", self.rule)
 
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        found = handler(core)
-        rule = cel(f"self.matches('^({cel_text(self.pattern)})$')", self.rule)
-        return found | {CEL_RULES: [*found.get(CEL_RULES, []), rule]}
-
-    def _check(self, found: str) -> str:
+    def check(self, found: str) -> str:
         if re.fullmatch(self.pattern, found, re.ASCII) is None:
             raise ValueError(f"{found!r} is refused: {self.rule}")
         return found
