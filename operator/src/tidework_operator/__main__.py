@@ -17,6 +17,7 @@ from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError
 from tidework.logs import configure_logs
 from tidework.probes import ProbeServer
+from tidework.signal_mask import accept_signals
 from tidework_operator.service import OperatorService
 from tidework_operator.settings import OperatorSettings
 
@@ -65,6 +66,7 @@ async def run_operator(settings: OperatorSettings) -> None:
     from tidework_operator.kube import connect
 
     loop = asyncio.get_running_loop()
+    accept_signals()
     signals = (signal.SIGTERM, signal.SIGINT)
 
     def take_signals() -> None:

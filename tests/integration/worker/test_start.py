@@ -237,3 +237,20 @@ def test_what_jobs_ask_of_redis_goes_where_the_worker_s_options_say(
 
     assert jobs.get(job_id).deliveries == 1
     assert worker.returncode == 0
+
+
+def test_what_its_parent_has_blocked_reaches_a_worker(
+    start_worker: StartWorker, jobs: Jobs, tmp_path: Path
+) -> None:
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        worker = start_worker("menaces")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    dead = jobs.wait_dead(jobs.put("spin_in_python", path=str(tmp_path / "file")))
+
+    assert dead.error is not None
+    assert dead.error.cause == "timeout", "the worker hears that its child has ended"
+    worker.process.terminate()
+    assert worker.wait() == 0

@@ -38,6 +38,7 @@ from tidework.model.lease import QueueLimits
 from tidework.scheduler.documents import spec_of
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.service import SchedulerService
+from tidework.signal_mask import accept_signals
 
 _EXIT_WAIT = timedelta(seconds=15)
 """Beyond the grace of the workers, which end by themselves within it."""
@@ -233,6 +234,7 @@ class DevSystem:
     @contextlib.contextmanager
     def _handling_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
+        accept_signals()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._on_signal, number)
         try:

@@ -24,6 +24,7 @@ from tidework.scheduler.leadership import RENEW_EVERY, TTL, QueueLeadership
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.scheduler import Scheduler
 from tidework.scheduler.spec import CronSpec
+from tidework.signal_mask import accept_signals
 
 logger = logging.getLogger(__name__)
 
@@ -142,6 +143,7 @@ async def run_scheduler(
         service.stop()
 
     loop = asyncio.get_running_loop()
+    accept_signals()
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         loop.add_signal_handler(number, end)

@@ -13,6 +13,7 @@ from tidework.broker.redis.redis_broker import connect
 from tidework.errors import BrokerError, ConfigurationError
 from tidework.logs import configure_logs
 from tidework.settings import WorkerSettings
+from tidework.signal_mask import accept_signals
 from tidework.worker import process
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.places.solitary import most_solitary
@@ -42,6 +43,7 @@ def run_worker(settings: WorkerSettings) -> int:
     configured (said on standard error).
     """
     configure_logs(settings.log_format, settings.log_level, worker=settings.worker_name)
+    accept_signals()
     if parent := os.environ.pop(PARENT_VARIABLE, ""):
         process.die_with_parent(int(parent))
     adopt = process.become_subreaper()
