@@ -73,7 +73,6 @@ def test_what_is_called_right_is_left_alone(tmp_path: Path) -> None:
 def test_an_event_that_no_line_names_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_fields, "WITHOUT_EVENT", {})
     monkeypatch.setattr(log_fields, "EVENTS", {"fired": "", "unused": ""})
     table = tmp_path / log_fields.TABLE
     table.parent.mkdir(parents=True)

@@ -16,8 +16,8 @@ from importlib import metadata
 from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError
 from tidework.logs import configure_logs
+from tidework.loop import accept_signals
 from tidework.probes import ProbeServer
-from tidework.signal_mask import accept_signals
 from tidework_operator.service import OperatorService
 from tidework_operator.settings import OperatorSettings
 

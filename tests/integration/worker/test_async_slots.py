@@ -184,7 +184,7 @@ def test_a_job_that_goes_on_after_its_cancel_is_killed_at_the_cost_of_its_child(
     assert (record.losses, record.releases, record.attempt) == (0, 1, 1), "it is innocent"
     holds.let_end("a")
     assert jobs.result(held) == "held"
-    worker.wait_event("a job goes on after it was cancelled: its child is killed")
+    worker.wait_event("cancel_overdue")
 
 
 def test_a_blocked_loop_is_told_and_killed_at_the_timeout_of_a_job(
@@ -206,7 +206,7 @@ def test_a_blocked_loop_is_told_and_killed_at_the_timeout_of_a_job(
     assert record.error.cause == "blocked"
     holds.let_end("a")
     assert jobs.result(held) == "held"
-    told = [line for line in worker.lines() if "has not turned" in str(line.get("message"))]
+    told = worker.events("loop_blocked")
     assert any("block" in line["jobs"] for line in told)
 
 
@@ -221,13 +221,13 @@ def test_a_loop_that_is_blocked_for_a_while_gets_no_jobs_and_loses_none(
     later = jobs.put("whoami")
 
     wait_until(lambda: jobs.get(later).releases > 0, "it is given back for others")
-    wait_until(lambda: "has not turned" in worker.text(), "it is told")
+    worker.wait_event("loop_blocked")
     os.kill(shared, signal.SIGCONT)
     holds.let_end("a")
     assert jobs.result(held) == "held"
     assert jobs.get(held).deliveries == 1
     assert jobs.result(later)["pid"] == shared
-    worker.wait_event("the event loop turns again")
+    worker.wait_event("loop_free")
 
 
 def test_a_cancelled_job_leaves_the_others(

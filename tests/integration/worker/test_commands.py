@@ -123,7 +123,7 @@ def test_outcomes(worker: WorkerProcess, jobs: Jobs) -> None:
     assert "'no-such-program' was not found on PATH" in error_of(jobs, missing)["message"]
     assert "there is no file" in error_of(jobs, later_there)["message"]
     worker.wait_reaped()
-    assert not worker.events("child ended"), "none of this ends a child"
+    assert not worker.events("child_ended"), "none of this ends a child"
 
 
 @pytest.mark.parametrize("app", ["shell", "shell_threads"])

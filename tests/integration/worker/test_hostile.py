@@ -188,7 +188,7 @@ def test_a_child_below_which_ended_processes_pile_up_is_replaced(
 
     child = jobs.result(jobs.put("leave_zombies", count=20))
 
-    reason = worker.wait_event("child recycled")["reason"]
+    reason = worker.wait_event("child_recycled")["reason"]
     assert reason == "20 ended processes that nobody reaped"
     wait_until(lambda: not is_alive(child), "it ends")
     worker.wait_reaped()

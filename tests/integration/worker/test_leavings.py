@@ -106,7 +106,7 @@ def test_a_process_whose_files_a_job_left_open_is_replaced_before_the_next_job(
 
     assert child not in {jobs.result(each)["pid"] for each in others}
     assert {jobs.get(each).deliveries for each in others} <= {1, 2}
-    assert "files open" in worker.wait_event("child recycled")["reason"]
+    assert "files open" in worker.wait_event("child_recycled")["reason"]
     wait_until(lambda: not is_alive(child), "it ends")
 
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_put_right_has_the_process_replaced(
     child = jobs.result(jobs.put(task, **params))
 
     assert jobs.result(jobs.put("find"))["pid"] != child
-    assert worker.wait_event("child recycled")["reason"] == reason
+    assert worker.wait_event("child_recycled")["reason"] == reason
 
 
 def test_a_child_in_which_all_jobs_fail_at_once_draws_a_few_of_them(
@@ -158,7 +158,7 @@ def test_a_child_in_which_all_jobs_fail_at_once_draws_a_few_of_them(
     ids = jobs.put_many("work_unless_spoilt", [{}] * 30)
 
     assert {jobs.wait_state(each, JobState.SUCCEEDED).losses for each in ids} == {0}
-    assert "jobs failed in it at once" in worker.wait_event("child recycled")["reason"]
+    assert "jobs failed in it at once" in worker.wait_event("child_recycled")["reason"]
 
 
 def test_jobs_that_another_one_read_from_the_pipes_of_its_process_run_all_the_same(
@@ -172,7 +172,7 @@ def test_jobs_that_another_one_read_from_the_pipes_of_its_process_run_all_the_sa
         jobs.result(each)
 
     assert {jobs.get(each).losses for each in ids} == {0}
-    reasons = {line["reason"] for line in worker.events("child recycled")}
+    reasons = {line["reason"] for line in worker.events("child_recycled")}
     assert reasons == {"a job read what was sent to its process"}
 
 
@@ -189,5 +189,5 @@ def test_a_job_that_another_one_read_on_the_event_loop_runs_all_the_same(
 
     assert jobs.result(read)
     assert jobs.get(read).losses == jobs.get(reads).losses == 0
-    reason = worker.wait_event("child recycled")["reason"]
+    reason = worker.wait_event("child_recycled")["reason"]
     assert reason == "a job read what was sent to its process"

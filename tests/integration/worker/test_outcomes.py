@@ -75,7 +75,7 @@ def test_honest_jobs_and_honest_failures(start_worker: StartWorker, jobs: Jobs) 
     assert worker.metric("tidework_jobs_dead_total") == 4
     assert worker.metric("tidework_documents_rejected_total") == 1
     worker.wait_reaped()
-    assert not worker.events("child ended"), "none of this ends a child"
+    assert not worker.events("child_ended"), "none of this ends a child"
 
 
 @pytest.mark.parametrize(

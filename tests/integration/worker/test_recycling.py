@@ -15,7 +15,7 @@ def test_by_count(start_worker: StartWorker, jobs: Jobs) -> None:
     per_child = [pids.count(pid) for pid in dict.fromkeys(pids)]
     assert per_child == [5, 5, 5, 5, 3]
     assert all(jobs.get(job_id).deliveries == 1 for job_id in ids)
-    recycled = worker.events("child recycled")
+    recycled = worker.events("child_recycled")
     assert [line["reason"] for line in recycled] == ["5 jobs"] * 4
     worker.wait_reaped()
 
@@ -26,5 +26,5 @@ def test_by_memory(start_worker: StartWorker, jobs: Jobs) -> None:
 
     jobs.result(jobs.put("grow", mib=120))
 
-    assert worker.wait_event("child recycled")["reason"].endswith("MiB")
+    assert worker.wait_event("child_recycled")["reason"].endswith("MiB")
     assert jobs.result(jobs.put("whoami"))["pid"] != before

@@ -17,9 +17,9 @@ from tests.support.waiting import wait_until
 from tidework.model.job import JobState
 from tidework.worker import process
 
-LOADED = "the application was loaded anew"
+LOADED = "application_reloaded"
 TOLD = "reload_asked"
-BEGINS_AGAIN = "the import begins again"
+BEGINS_AGAIN = "import_repeated"
 DRAINS = "reload_ignored"
 
 APP = """
@@ -150,9 +150,8 @@ def test_a_version_that_does_not_import_changes_nothing(
 
     versions.write(2, "import no_such_module")
     worker.signal(signal.SIGHUP)
-    wait_until(lambda: "is not loaded anew" in worker.text(), "it says so")
+    line = worker.wait_event("reload_failed")
 
-    (line,) = [line for line in worker.lines() if "is not loaded anew" in line["message"]]
     assert line["level"] == "error"
     assert "no_such_module" in line["message"]
     assert jobs.result(jobs.put("version"))[0] == 1
@@ -343,7 +342,7 @@ def test_a_drain_ends_an_import_that_is_under_way(
 
     assert worker.wait() == 0
     assert jobs.get(job_id).result == 1
-    assert "is not loaded anew" not in worker.text()
+    assert not worker.events("reload_failed")
 
 
 def test_asked_during_the_first_import(

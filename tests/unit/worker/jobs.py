@@ -1,4 +1,4 @@
-"""Held jobs and their source, as the tests of slots and verdicts need them."""
+"""Held jobs and their source, as the tests of slots and stops need them."""
 
 from __future__ import annotations
 

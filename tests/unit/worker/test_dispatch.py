@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.worker.children import Make, PoolBench
 from tests.unit.worker.jobs import Source
-from tidework.worker.held import Verdict
+from tidework.worker.held import StopReason
 from tidework.worker.places.places import AHEAD_IN_CHILD
 
 
@@ -143,7 +143,7 @@ async def test_stopping_a_job_that_has_not_started_gives_it_to_the_caller(make: 
     bench.slot_places.run()
     bench.begin(bench.orders.children[0], 1)
 
-    assert bench.pool.stop_job(jobs[1], Verdict.CANCELLED)
+    assert bench.pool.stop_job(jobs[1], StopReason.CANCELLED)
 
     assert bench.pool.unreaped_since() is None
     assert bench.source.taken_back == ["c"]

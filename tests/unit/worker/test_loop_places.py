@@ -9,12 +9,12 @@ import pytest
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, Line, Verdict
+from tidework.worker.held import HeldJob, Line, StopReason
 from tidework.worker.places import loop_places
 from tidework.worker.places.child_link import ChildLink
+from tidework.worker.places.outcomes import LEFT
 from tidework.worker.places.places import AHEAD_IN_CHILD
 from tidework.worker.places.slot import Recycling
-from tidework.worker.places.verdicts import LEFT
 
 
 class Bench(PoolBench):
@@ -129,7 +129,7 @@ async def test_a_job_past_its_timeout_is_stopped_and_the_child_lives(bench: Benc
     bench.look()
 
     assert bench.child.orders() == [frames.Stop(1)]
-    assert late.verdict is Verdict.TIMEOUT
+    assert late.stop_reason is StopReason.TIMEOUT
     bench.stopped(1)
     outcome = bench.source.settled["a"]
     assert outcome.kind is OutcomeKind.RETRY
@@ -149,15 +149,15 @@ async def test_a_success_that_was_said_in_time_beats_the_stop(bench: Bench) -> N
 
 
 @pytest.mark.parametrize(
-    ("verdict", "order", "settled", "forgotten"),
+    ("stop_reason", "order", "settled", "forgotten"),
     [
-        (Verdict.CANCELLED, frames.Cancel(1), {"a": OutcomeKind.CANCELLED}, []),
-        (Verdict.LEASE_LOST, frames.Stop(1), {}, ["a"]),
+        (StopReason.CANCELLED, frames.Cancel(1), {"a": OutcomeKind.CANCELLED}, []),
+        (StopReason.LEASE_LOST, frames.Stop(1), {}, ["a"]),
     ],
 )
 async def test_a_job_is_stopped_alone(
     bench: Bench,
-    verdict: Verdict,
+    stop_reason: StopReason,
     order: frames.Order,
     settled: dict[str, OutcomeKind],
     forgotten: list[str],
@@ -167,7 +167,7 @@ async def test_a_job_is_stopped_alone(
         bench.begin(bench.child, number)
     bench.child.jobs()
 
-    assert not bench.pool.stop_job(job, verdict)
+    assert not bench.pool.stop_job(job, stop_reason)
 
     assert bench.child.orders() == [order]
     bench.stopped(1)
@@ -180,7 +180,7 @@ async def test_stopping_a_job_that_has_not_started_gives_it_to_the_caller(bench:
     _, waiting = bench.put("a", "b")
     bench.begin(bench.child, 1)
 
-    assert bench.pool.stop_job(waiting, Verdict.CANCELLED)
+    assert bench.pool.stop_job(waiting, StopReason.CANCELLED)
 
     assert list(bench.link.jobs) == [1]
     with pytest.raises(BlockingIOError):

@@ -9,7 +9,7 @@ import pytest
 from tests.support.logs import lines
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import JobError, OutcomeKind
-from tidework.worker.held import Verdict
+from tidework.worker.held import StopReason
 from tidework.worker.memory import guard as memory_guard
 from tidework.worker.memory import watch as memory_watch
 from tidework.worker.memory.guard import MemoryGuard
@@ -58,9 +58,9 @@ class Bench(PoolBench):
             self.sizes[child.pid] = size
         return (await self.guard._tick()).total_seconds()
 
-    def verdicts(self) -> list[Verdict | None]:
+    def stop_reasons(self) -> list[StopReason | None]:
         links = [self.link(child) for child in self.orders.children]
-        return [link.verdict[0] if link.verdict else None for link in links]
+        return [link.stop_reason[0] if link.stop_reason else None for link in links]
 
     def bury(self, child: FakeChild) -> None:
         self.pool.on_child_ended(child.pid, -9)
@@ -76,14 +76,14 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
 async def test_nobody_is_ended_below_the_bound(bench: Bench) -> None:
     await bench.measure(899, 700, 100)
 
-    assert bench.verdicts() == [None, None]
+    assert bench.stop_reasons() == [None, None]
 
 
 async def test_the_largest_one_that_grew_is_a_loss_with_the_cause(bench: Bench) -> None:
     await bench.measure(750, 500, 200)
     await bench.measure(950, 700, 200)
     one, _ = bench.orders.children
-    assert bench.verdicts() == [Verdict.MEMORY, None]
+    assert bench.stop_reasons() == [StopReason.MEMORY, None]
 
     bench.bury(one)
 
@@ -98,7 +98,7 @@ async def test_one_that_was_only_large_is_given_back_uncounted(bench: Bench) -> 
     await bench.measure(750, 500, 100)
     await bench.measure(950, 500, 300)
     one, _ = bench.orders.children
-    assert bench.verdicts() == [Verdict.ROOM, None]
+    assert bench.stop_reasons() == [StopReason.ROOM, None]
 
     bench.bury(one)
 
@@ -114,7 +114,7 @@ async def test_growth_between_two_looks_is_seen_by_what_the_watch_saw(bench: Ben
 
     await bench.measure(950, 500, 300)
 
-    assert bench.verdicts() == [Verdict.ROOM, None]
+    assert bench.stop_reasons() == [StopReason.ROOM, None]
 
 
 async def test_growth_of_long_ago_does_not_count(
@@ -126,19 +126,19 @@ async def test_growth_of_long_ago_does_not_count(
 
     await bench.measure(950, 500, 290)
 
-    assert bench.verdicts() == [Verdict.ROOM, None]
+    assert bench.stop_reasons() == [StopReason.ROOM, None]
 
 
 async def test_one_at_a_time(bench: Bench) -> None:
     await bench.measure(950, 700, 200)
     await bench.measure(950, 700, 200)
-    assert bench.verdicts() == [Verdict.MEMORY, None]
+    assert bench.stop_reasons() == [StopReason.MEMORY, None]
 
     bench.bury(bench.orders.children[0])
     bench.bring_up(bench.orders.children[2])
     await bench.measure(950, 0, 600, 10)
 
-    assert bench.link(bench.orders.children[1]).verdict is not None
+    assert bench.link(bench.orders.children[1]).stop_reason is not None
 
 
 async def test_nobody_is_ended_for_what_others_hold(
@@ -149,13 +149,13 @@ async def test_nobody_is_ended_for_what_others_hold(
     for _ in range(2):
         await bench.measure(950, 11, 12)
 
-    assert bench.verdicts() == [None, None]
+    assert bench.stop_reasons() == [None, None]
     (told,) = lines(caplog, "memory_short")
     assert "950 of 1000 MiB are in use" in told["message"]
     assert "hold 23 MiB" in told["message"]
 
     await bench.measure(950, 11, 60)
-    assert bench.verdicts() == [None, Verdict.MEMORY], "its end helps"
+    assert bench.stop_reasons() == [None, StopReason.MEMORY], "its end helps"
 
 
 async def test_a_child_that_has_done_nothing_is_spared(bench: Bench) -> None:
@@ -164,7 +164,7 @@ async def test_a_child_that_has_done_nothing_is_spared(bench: Bench) -> None:
 
     await bench.measure(950, 700, 200)
 
-    assert bench.verdicts() == [None, None]
+    assert bench.stop_reasons() == [None, None]
 
 
 async def test_the_less_is_free_the_sooner_the_next_look(bench: Bench) -> None:
@@ -181,7 +181,7 @@ async def test_a_gauge_that_tells_nothing_ends_nobody(bench: Bench) -> None:
 
     await bench.guard._tick()
 
-    assert bench.verdicts() == [None, None]
+    assert bench.stop_reasons() == [None, None]
 
 
 async def test_it_rests_while_no_job_runs_and_is_woken_by_the_next(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Small pure parts: backoff, service times, exits in words, verdicts, waits."""
+"""Small pure parts: backoff, service times, exits in words, outcomes of stops, waits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tidework.model.lease import ClaimedJob
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.model.task import TaskSpec
 from tidework.worker import process
-from tidework.worker.held import Line, Verdict
+from tidework.worker.held import Line, StopReason
 from tidework.worker.memory.usage import pss_bytes
+from tidework.worker.places.outcomes import LEFT, outcome_of_dead
 from tidework.worker.places.service_times import MAX_AHEAD, ServiceTimes
-from tidework.worker.places.verdicts import LEFT, outcome_of_dead
 from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.waiting import KEPT_AFTER, WAIT_AHEAD, Waiting, outcome_of_late
 
@@ -98,7 +98,7 @@ def test_a_job_whose_child_died_is_a_loss_with_its_cause() -> None:
 
 
 def test_a_child_without_a_pipe_lost_its_job() -> None:
-    found = outcome_of_dead(held("a"), (Verdict.BROKEN, None), "signal 9 (SIGKILL)")
+    found = outcome_of_dead(held("a"), (StopReason.BROKEN, None), "signal 9 (SIGKILL)")
 
     assert found is not None
     assert found.kind is OutcomeKind.LOSS
@@ -108,20 +108,20 @@ def test_a_child_without_a_pipe_lost_its_job() -> None:
 def test_a_hard_timeout_is_a_failed_attempt(attempt: int, kind: OutcomeKind) -> None:
     job = held("a", attempt=attempt, max_attempts=2)
 
-    found = outcome_of_dead(job, (Verdict.TIMEOUT, job), "signal 9 (SIGKILL)")
+    found = outcome_of_dead(job, (StopReason.TIMEOUT, job), "signal 9 (SIGKILL)")
 
     assert found is not None
     assert found.kind is kind
     assert JobError.decode(found.detail).cause == "timeout"
 
 
-def test_verdicts_that_are_nobodys_fault() -> None:
+def test_stops_that_are_nobodys_fault() -> None:
     job, other = held("a"), held("b")
 
-    assert outcome_of_dead(job, (Verdict.CANCELLED, job), "") == Outcome.cancelled()
-    assert outcome_of_dead(job, (Verdict.HANDED_BACK, job), "") == LEFT
-    assert outcome_of_dead(job, (Verdict.LEASE_LOST, job), "") is None
-    beside = outcome_of_dead(job, (Verdict.TIMEOUT, other), "")
+    assert outcome_of_dead(job, (StopReason.CANCELLED, job), "") == Outcome.cancelled()
+    assert outcome_of_dead(job, (StopReason.WORKER_LEAVES, job), "") == LEFT
+    assert outcome_of_dead(job, (StopReason.LEASE_LOST, job), "") is None
+    beside = outcome_of_dead(job, (StopReason.TIMEOUT, other), "")
     assert beside == Outcome.release(reason="its process was ended for another job: timeout")
 
 

@@ -1,4 +1,4 @@
-"""Slots: starts, ends, verdicts and replacement, with children that a test speaks for."""
+"""Slots: starts, ends, stops and replacement, with children that a test speaks for."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from tests.unit.worker.children import FakeChild, Make, PoolBench
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames
-from tidework.worker.held import Verdict
+from tidework.worker.held import StopReason
 from tidework.worker.places import nursery, overdue, slot_places
+from tidework.worker.places.outcomes import LEFT
 from tidework.worker.places.slot import Slot
-from tidework.worker.places.verdicts import LEFT
 
 
 @pytest.fixture
@@ -136,14 +136,14 @@ async def test_an_end_that_was_said_in_time_beats_the_timeout(make: Make) -> Non
 
 
 @pytest.mark.parametrize(
-    ("verdict", "settled", "forgotten"),
+    ("stop_reason", "settled", "forgotten"),
     [
-        (Verdict.HANDED_BACK, {"a": LEFT}, []),
-        (Verdict.LEASE_LOST, {}, ["a"]),
+        (StopReason.WORKER_LEAVES, {"a": LEFT}, []),
+        (StopReason.LEASE_LOST, {}, ["a"]),
     ],
 )
-async def test_verdicts(
-    make: Make, verdict: Verdict, settled: dict[str, Outcome], forgotten: list[str]
+async def test_what_becomes_of_a_stopped_job(
+    make: Make, stop_reason: StopReason, settled: dict[str, Outcome], forgotten: list[str]
 ) -> None:
     bench = make()
     bench.source.add("a")
@@ -152,7 +152,7 @@ async def test_verdicts(
     child = current(bench)
     bench.begin(child, 1)
 
-    assert not bench.pool.stop_job(job, verdict)
+    assert not bench.pool.stop_job(job, stop_reason)
     assert bench.source.settled == {}, "not before the child is gone"
     bench.pool.on_child_ended(child.pid, -9)
 
@@ -367,7 +367,7 @@ async def test_a_slot_whose_unstarted_jobs_were_all_taken_back_goes_on(make: Mak
     assert link is not None
     b, c = link.jobs.values()
 
-    assert bench.pool.stop_job(c, Verdict.CANCELLED)
+    assert bench.pool.stop_job(c, StopReason.CANCELLED)
 
     assert list(link.jobs.values()) == [b]
     assert not bench.source.waiting

@@ -10,12 +10,12 @@ from tests.unit.worker.children import FakeChild, PoolBench
 from tests.unit.worker.test_memory_guard import Gauge
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, Line, Verdict
+from tidework.worker.held import HeldJob, Line, StopReason
 from tidework.worker.memory.guard import MemoryGuard
 from tidework.worker.memory.usage import MIB
 from tidework.worker.places import loop_places, solitary
 from tidework.worker.places.child_link import ChildLink
-from tidework.worker.places.verdicts import LEFT
+from tidework.worker.places.outcomes import LEFT
 
 
 class Bench(PoolBench):
@@ -240,7 +240,7 @@ async def test_a_job_that_has_not_begun_can_be_had_back(bench: Bench) -> None:
     (job,) = bench.lose("a")
     (child,) = bench.alone
 
-    assert bench.pool.stop_job(job, Verdict.CANCELLED)
+    assert bench.pool.stop_job(job, StopReason.CANCELLED)
 
     assert bench.has_to_end(child)
     bench.pool.on_child_started(child.key, child.pid, None)
@@ -270,7 +270,7 @@ async def test_a_job_past_its_timeout_is_cancelled_and_then_killed(bench: Bench)
 
     bench.look()
     assert child.orders() == [frames.Stop(1)]
-    assert late.verdict is Verdict.TIMEOUT
+    assert late.stop_reason is StopReason.TIMEOUT
     late.stopped_at -= loop_places.STOP_PATIENCE
     bench.link(child).heard_at = late.stopped_at - 1
     bench.look()

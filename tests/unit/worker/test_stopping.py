@@ -9,7 +9,7 @@ import pytest
 from tests.unit.worker.children import FakeChild, PoolBench
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, Line, Verdict
+from tidework.worker.held import HeldJob, Line, StopReason
 from tidework.worker.places.stopping import CANCEL_GRACE
 
 
@@ -33,7 +33,7 @@ class Bench(PoolBench):
 
     def cancel(self) -> None:
         """Somebody does."""
-        assert not self.pool.stop_job(self.job, Verdict.CANCELLED)
+        assert not self.pool.stop_job(self.job, StopReason.CANCELLED)
 
     def let_pass(self, seconds: float) -> None:
         """Since it was told."""
@@ -116,7 +116,7 @@ async def test_a_process_that_dies_of_it_is_no_loss(bench: Bench) -> None:
 
 async def test_the_end_of_a_drain_does_not_bring_a_cancelled_job_back(bench: Bench) -> None:
     bench.cancel()
-    bench.pool.kill_running(Verdict.HANDED_BACK)
+    bench.pool.kill_running(StopReason.WORKER_LEAVES)
 
     bench.pool.on_child_ended(bench.child.pid, -9)
 
@@ -139,7 +139,7 @@ async def test_its_process_is_replaced_since_anything_may_be_left_in_it(alone: B
 
 async def test_a_lease_that_is_lost_meanwhile_ends_it_at_once(alone: Bench) -> None:
     alone.cancel()
-    assert not alone.pool.stop_job(alone.job, Verdict.LEASE_LOST)
+    assert not alone.pool.stop_job(alone.job, StopReason.LEASE_LOST)
     assert alone.pool.unreaped_since() is not None
 
     alone.pool.on_child_ended(alone.child.pid, -9)
@@ -169,7 +169,7 @@ async def test_who_has_not_begun_is_cancelled_when_its_child_dies_and_does_not_r
 
 
 async def test_who_has_not_begun_and_lost_its_lease_does_not_run_again(unbegun: Bench) -> None:
-    assert not unbegun.pool.stop_job(unbegun.job, Verdict.LEASE_LOST)
+    assert not unbegun.pool.stop_job(unbegun.job, StopReason.LEASE_LOST)
 
     unbegun.pool.on_child_ended(unbegun.child.pid, -9)
 
@@ -180,8 +180,8 @@ async def test_who_has_not_begun_and_lost_its_lease_does_not_run_again(unbegun: 
 async def test_a_lease_that_is_lost_in_a_child_that_is_dying_does_not_come_back(
     unbegun: Bench,
 ) -> None:
-    unbegun.pool.kill_running(Verdict.HANDED_BACK)
-    assert not unbegun.pool.stop_job(unbegun.job, Verdict.LEASE_LOST)
+    unbegun.pool.kill_running(StopReason.WORKER_LEAVES)
+    assert not unbegun.pool.stop_job(unbegun.job, StopReason.LEASE_LOST)
 
     unbegun.pool.on_child_ended(unbegun.child.pid, -9)
 

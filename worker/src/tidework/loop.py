@@ -3,6 +3,8 @@
 A Loop calls ``tick`` again and again; ``tick`` returns how long to wait before the next call.
 The wait ends early when the loop is nudged or stopped. An error in a tick does not end the loop if
 ``tolerates`` names it: it is logged and the next tick comes after ``pause``.
+
+A program that handles signals on its event loop calls ``accept_signals`` first.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import signal
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -20,6 +23,16 @@ much on up to two."""
 logger = logging.getLogger(__name__)
 
 Tick = Callable[[], Awaitable[timedelta]]
+
+
+def accept_signals() -> None:
+    """Have every signal delivered to this process, and to those that it starts from now on.
+
+    For programs, at their start, before they have threads: a parent that has blocked signals hands
+    that down. Without SIGCHLD a worker does not learn that a child has ended; without SIGTERM
+    nothing ends in order.
+    """
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 class Loop:

@@ -29,7 +29,7 @@ from tidework.dev.reload import Snapshot, snapshot_of, watch
 from tidework.dev.server_guard import ServerGuard
 from tidework.dev.valkey import EmbeddedValkey
 from tidework.errors import BrokerError, TideworkError
-from tidework.loop import Loop
+from tidework.loop import Loop, accept_signals
 from tidework.maintenance.upkeep import Upkeep
 from tidework.manifests import ManifestErrors, Manifests, read_manifests
 from tidework.model.fire import Verdict
@@ -38,7 +38,6 @@ from tidework.model.lease import QueueLimits
 from tidework.scheduler.documents import spec_of
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.service import SchedulerService
-from tidework.signal_mask import accept_signals
 
 _EXIT_WAIT = timedelta(seconds=15)
 """Beyond the grace of the workers, which end by themselves within it."""

@@ -17,14 +17,13 @@ from typing import Protocol
 from tidework.broker.broker import Leader
 from tidework.clock import Clock, SystemClock
 from tidework.errors import BrokerError
-from tidework.loop import Loop
+from tidework.loop import Loop, accept_signals
 from tidework.model.identity import QueueName, new_incarnation
 from tidework.opening import open_queues_until
 from tidework.scheduler.leadership import RENEW_EVERY, TTL, QueueLeadership
 from tidework.scheduler.registry import CronRegistry
 from tidework.scheduler.scheduler import Scheduler
 from tidework.scheduler.spec import CronSpec
-from tidework.signal_mask import accept_signals
 
 logger = logging.getLogger(__name__)
 

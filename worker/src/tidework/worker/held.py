@@ -29,7 +29,7 @@ class Line(IntEnum):
     SOLITARY = 1
 
 
-class Verdict(StrEnum):
+class StopReason(StrEnum):
     """Why a job is stopped, or its child killed.
 
     BLOCKED: its event loop does not turn; BROKEN: it speaks no frames, or closed its pipe
@@ -39,7 +39,7 @@ class Verdict(StrEnum):
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
     LEASE_LOST = "lease_lost"
-    HANDED_BACK = "handed_back"
+    WORKER_LEAVES = "worker_leaves"
     BLOCKED = "blocked"
     BROKEN = "broken"
     MEMORY = "memory"
@@ -102,7 +102,7 @@ class HeldJob:
 
     timeout:    seconds, the smaller of the job's, the task's and the worker's bound
     claimed_at, sent_at: monotonic seconds; started_at: by the child's report, None before
-    verdict:    why it was told to end, at ``stopped_at``; it has ``patience`` seconds for that
+    stop_reason:    why it was told to end, at ``stopped_at``; it has ``patience`` seconds for that
     insisted:   it was told once more; asked_back: to end after its item, since the worker leaves
     progress, positions: what it said last in this delivery (model/progress.py), b'' if nothing;
                 ``said`` counts how often
@@ -119,7 +119,7 @@ class HeldJob:
     number: int = 0
     sent_at: float = 0.0
     started_at: float | None = None
-    verdict: Verdict | None = None
+    stop_reason: StopReason | None = None
     stopped_at: float = 0.0
     patience: float = 0.0
     insisted: bool = False

@@ -32,7 +32,7 @@ from tidework.worker.announcing import Announcing, warn_of_other_queues
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.health import WorkerHealth
 from tidework.worker.heartbeat import Heartbeat
-from tidework.worker.held import Verdict
+from tidework.worker.held import StopReason
 from tidework.worker.memory.gauge import find_gauge
 from tidework.worker.memory.guard import MemoryGuard
 from tidework.worker.memory.usage import MIB
@@ -262,7 +262,7 @@ class Supervisor:
         await self._wait_all([inbox.end() for inbox in self._inboxes], SETTLE_PATIENCE)
         grace = self._settings.grace.total_seconds()
         if not await self._wait_all([c.wait_quiet() for c in self._consumers], grace):
-            self.pool.kill_running(Verdict.HANDED_BACK)
+            self.pool.kill_running(StopReason.WORKER_LEAVES)
             quiet = [consumer.wait_quiet() for consumer in self._consumers]
             await _wait_for(quiet, SETTLE_PATIENCE)
         pairs = zip(self._inboxes, self._consumers, strict=True)

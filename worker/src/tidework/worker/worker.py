@@ -12,8 +12,8 @@ from tidework.broker.broker import Claims
 from tidework.broker.redis.redis_broker import connect
 from tidework.errors import BrokerError, ConfigurationError
 from tidework.logs import configure_logs
+from tidework.loop import accept_signals
 from tidework.settings import WorkerSettings
-from tidework.signal_mask import accept_signals
 from tidework.worker import process
 from tidework.worker.child_config import ChildConfig
 from tidework.worker.places.solitary import most_solitary

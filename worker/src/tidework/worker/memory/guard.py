@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from tidework.clock import Clock
 from tidework.loop import Loop
-from tidework.worker.held import Verdict
+from tidework.worker.held import StopReason
 from tidework.worker.memory.gauge import Gauge
 from tidework.worker.memory.usage import MIB, family_bytes
 from tidework.worker.places.child_link import ChildLink
@@ -89,7 +89,7 @@ class MemoryGuard:
         to_blame = grown[largest.key] == max(grown.values())
         worker = f"{used >> 20} of {self._gauge.limit >> 20} MiB"
         largest.why = f"it held {sizes[largest.key] >> 20} MiB when {worker} were in use"
-        largest.kill(Verdict.MEMORY if to_blame else Verdict.ROOM, None, now)
+        largest.kill(StopReason.MEMORY if to_blame else StopReason.ROOM, None, now)
         extra = {"event": "memory_short", "slot": largest.slot, "child": largest.pid}
         logger.warning("memory is short, the largest child is ended: %s", largest.why, extra=extra)
 

@@ -6,8 +6,8 @@ import logging
 
 from tidework.worker import process
 from tidework.worker.places.child_link import ChildLink
+from tidework.worker.places.outcomes import outcome_of_dead
 from tidework.worker.places.turns import give_back
-from tidework.worker.places.verdicts import outcome_of_dead
 
 logger = logging.getLogger(__name__)
 
@@ -16,15 +16,15 @@ def settle_dead(link: ChildLink, code: int | None, now: float, *, is_told: bool)
     """Tell the sources of its jobs what became of them; ``is_told``: and the log of its end."""
     end = process.describe_exit(code)
     if is_told:
-        cause = str(link.verdict[0]) if link.verdict else end
-        extra = {"slot": link.slot, "child": link.pid, "cause": cause}
+        cause = str(link.stop_reason[0]) if link.stop_reason else end
+        extra = {"event": "child_ended", "slot": link.slot, "child": link.pid, "cause": cause}
         logger.warning("child ended", extra=extra)
     jobs = list(link.jobs.values())
-    unharmed = [job for job in jobs if job.started_at is None and job.verdict is None]
+    unharmed = [job for job in jobs if job.started_at is None and job.stop_reason is None]
     for job in jobs:
         if job in unharmed:
             continue
-        outcome = outcome_of_dead(job, link.verdict, link.why or end)
+        outcome = outcome_of_dead(job, link.stop_reason, link.why or end)
         seconds = None if job.started_at is None else max(0.0, now - job.started_at)
         if outcome is None:
             job.source.forget(job)

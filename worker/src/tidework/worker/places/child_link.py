@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tidework.worker import frames, process
-from tidework.worker.held import HeldJob, Verdict
+from tidework.worker.held import HeldJob, StopReason
 
 _CHUNK = 262144
 
@@ -51,12 +51,12 @@ class ChildLink:
     places:     for async jobs on its event loop, 0 = one job of any kind at a time
     solitary:   it serves one job, which was lost before and is put in before the child is ready
     jobs:       by number
-    why:        more about its verdict, in words
+    why:        more about its stop_reason, in words
     done:       jobs that it ended; pss: bytes at the last look; unreaped: processes, then
     blocked:    its event loop did not answer when it was asked last
     slow:       jobs were taken back that it did not start in time; it has said nothing since
     spent:      a job was cancelled in it: it gets no more jobs
-    outdated:   the application was loaded anew since: it gets no more jobs
+    outdated:   the application was loaded again since: it gets no more jobs
     worn:       why it gets no more jobs: what it reports, or what was seen of it; else ''
     failed:     jobs that failed at once, in a row
     ordered_at, killed_at, retired_at, heard_at, asked_at: monotonic seconds
@@ -83,7 +83,7 @@ class ChildLink:
         self.pss = 0
         self.unreaped = 0
         self.jobs: dict[int, HeldJob] = {}
-        self.verdict: tuple[Verdict, HeldJob | None] | None = None
+        self.stop_reason: tuple[StopReason, HeldJob | None] | None = None
         self.why = ""
         self.killed_at: float | None = None
         self.retired_at: float | None = None
@@ -238,7 +238,7 @@ class ChildLink:
         if not data or not self._take_in(data):
             self._loop.remove_reader(self._pipe)
             if self.retired_at is None:
-                self.kill(Verdict.BROKEN, None, self._loop.time())
+                self.kill(StopReason.BROKEN, None, self._loop.time())
 
     def read_last(self) -> None:
         """The child has ended: take in what it reported before."""
@@ -253,8 +253,8 @@ class ChildLink:
             for payload in self._buffer.feed(data):
                 self._on_report(frames.decode_report(payload))
         except frames.FrameError as error:
-            extra = {"slot": self.slot, "child": self.pid}
-            logger.error("a child speaks nonsense: %s", error, extra=extra)  # noqa: TRY400
+            extra = {"event": "child_protocol_error", "slot": self.slot, "child": self.pid}
+            logger.error("protocol error from child process: %s", error, extra=extra)  # noqa: TRY400
             return False
         self._events.on_reports(self)
         return True
@@ -302,11 +302,11 @@ class ChildLink:
                 del self.jobs[job.number]
             self._events.on_missing(self, missing)
 
-    def kill(self, verdict: Verdict, job: HeldJob | None, now: float) -> None:
-        """SIGKILL the child because of ``job``; the first verdict stands."""
+    def kill(self, stop_reason: StopReason, job: HeldJob | None, now: float) -> None:
+        """SIGKILL the child because of ``job``; the first reason stands."""
         if self.killed_at is not None:
             return
-        self.verdict = (verdict, job)
+        self.stop_reason = (stop_reason, job)
         self.killed_at = now
         if self.pid is not None:
             process.kill(self.pid, self._pidfd)
@@ -317,7 +317,7 @@ class ChildLink:
             process.send_signal(self.pid, self._pidfd, number)
 
     def force(self) -> None:
-        """SIGKILL without a verdict: it retired and does not go, or its parent is gone."""
+        """SIGKILL without a stop_reason: it retired and does not go, or its parent is gone."""
         if self.pid is not None:
             process.kill(self.pid, self._pidfd)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from tidework.clock import Clock
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, JobSource, Line, Verdict
+from tidework.worker.held import HeldJob, JobSource, Line, StopReason
 from tidework.worker.places.child_link import ChildLink
 from tidework.worker.places.places import (
     AHEAD_IN_CHILD,
@@ -176,8 +176,8 @@ class LoopPlaces:
             return
         reason = self._recycling.reason(link)
         if reason is not None and (successor := self._lives.order(self.slot)) is not None:
-            extra = {"slot": link.slot, "child": link.pid, "reason": reason}
-            logger.info("child recycled", extra=extra)
+            extra = {"event": "child_recycled", "slot": link.slot, "child": link.pid}
+            logger.info("child recycled", extra=extra | {"reason": reason})
             self.successor = successor
 
     def renew(self) -> None:
@@ -217,15 +217,15 @@ class LoopPlaces:
         if self.slot.link is None and self.successor is not None:
             self.take_over()
 
-    def stop(self, link: ChildLink, job: HeldJob, verdict: Verdict) -> None:
+    def stop(self, link: ChildLink, job: HeldJob, stop_reason: StopReason) -> None:
         """Of Places."""
-        if verdict is Verdict.CANCELLED:
+        if stop_reason is StopReason.CANCELLED:
             self._stopping.cancel(link, job)
             return
-        if job.verdict is not None:
+        if job.stop_reason is not None:
             return
         now = self._clock.monotonic()
-        job.verdict, job.stopped_at, job.patience = verdict, now, STOP_PATIENCE
+        job.stop_reason, job.stopped_at, job.patience = stop_reason, now, STOP_PATIENCE
         link.tell(frames.Stop(job.number))
         self._look_by(now + STOP_PATIENCE)
 
@@ -240,7 +240,7 @@ class LoopPlaces:
             if job.started_at is None and now >= job.sent_at + START_LOOK:
                 link.ask_for(job)
         for job in list(link.jobs.values()):
-            if job.verdict is not None:
+            if job.stop_reason is not None:
                 self._stopping.look_at(link, job, now)
             if link.killed_at is None and _is_due(job, now):
                 self._judge(link, job, now)
@@ -260,16 +260,16 @@ class LoopPlaces:
 
     def _judge(self, link: ChildLink, job: HeldJob, now: float) -> None:
         if job.started_at is None:
-            link.kill(Verdict.BLOCKED if link.blocked else Verdict.BROKEN, None, now)
-        elif job.verdict is None:
-            self.stop(link, job, Verdict.TIMEOUT)
+            link.kill(StopReason.BLOCKED if link.blocked else StopReason.BROKEN, None, now)
+        elif job.stop_reason is None:
+            self.stop(link, job, StopReason.TIMEOUT)
         elif link.heard_at < job.stopped_at:
             logger.error("%s it is killed", _blocked(link, now), extra=_told(link))
-            link.kill(Verdict.BLOCKED, None, now)
+            link.kill(StopReason.BLOCKED, None, now)
         else:
-            extra = job.log_fields | {"child": link.pid}
+            extra = job.log_fields | {"event": "cancel_overdue", "child": link.pid}
             logger.error("a job goes on after it was cancelled: its child is killed", extra=extra)
-            link.kill(job.verdict, job, now)
+            link.kill(job.stop_reason, job, now)
 
     def _is_silent(self, link: ChildLink, now: float) -> bool:
         return now >= link.heard_at + QUIET
@@ -279,7 +279,8 @@ class LoopPlaces:
         link.slow = False
         if link.blocked:
             link.blocked = False
-            logger.warning("the event loop turns again", extra={"child": link.pid})
+            extra = {"event": "loop_free", "child": link.pid}
+            logger.warning("the event loop turns again", extra=extra)
 
     def _ask(self, link: ChildLink, now: float) -> None:
         """Find out whether the loop turns."""
@@ -303,19 +304,24 @@ def _blocked(link: ChildLink, now: float) -> str:
 def _told(link: ChildLink) -> dict[str, object]:
     started = [job for job in link.jobs.values() if job.started_at is not None]
     jobs = [f"{job.task} {job.id}" for job in started[:TOLD_JOBS]]
-    return {"child": link.pid, "running": len(started), "jobs": ", ".join(jobs)}
+    return {
+        "event": "loop_blocked",
+        "child": link.pid,
+        "running": len(started),
+        "jobs": ", ".join(jobs),
+    }
 
 
 def _due_at(job: HeldJob) -> float:
     if job.started_at is None:
         return job.sent_at + START_PATIENCE
-    if job.verdict is None:
+    if job.stop_reason is None:
         return job.started_at + job.timeout
     return next_look(job)
 
 
 def _is_due(job: HeldJob, now: float) -> bool:
-    return is_over(job, now) if job.verdict is not None else now >= _due_at(job)
+    return is_over(job, now) if job.stop_reason is not None else now >= _due_at(job)
 
 
 def _waits(job: HeldJob, now: float) -> bool:

@@ -1,11 +1,11 @@
-"""Overdue: looks at children, and passes the verdicts that are due. Asked by the pool's timer."""
+"""Overdue: looks at children, and kills those that are overdue. Asked by the pool's timer."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 
-from tidework.worker.held import Verdict
+from tidework.worker.held import StopReason
 from tidework.worker.places.child_link import ChildLink
 from tidework.worker.places.places import START_PATIENCE, Places
 
@@ -29,7 +29,7 @@ class Overdue:
         self._kill_template = kill_template
 
     def look_at(self, link: ChildLink, now: float) -> float | None:
-        """Pass the verdict if one is due; returns when to look at this child again."""
+        """Kill it if it is overdue; returns when to look at this child again."""
         if link.retired_at is not None:
             if now < link.retired_at + RETIRE_PATIENCE:
                 return link.retired_at + RETIRE_PATIENCE
@@ -38,13 +38,16 @@ class Overdue:
         if link.pid is None:
             if now < link.ordered_at + START_PATIENCE:
                 return link.ordered_at + START_PATIENCE
-            logger.error("the template does not answer: another one is started")
+            logger.error(
+                "the template does not answer: another one is started",
+                extra={"event": "template_silent"},
+            )
             self._kill_template()
             return now + START_PATIENCE
         if link.killed_at is not None:
             return None
         if not link.ready:
             if now >= link.ordered_at + READY_PATIENCE:
-                link.kill(Verdict.BROKEN, None, now)
+                link.kill(StopReason.BROKEN, None, now)
             return link.ordered_at + READY_PATIENCE
         return self._places.look(link, now)

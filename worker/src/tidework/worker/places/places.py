@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tidework.worker.held import HeldJob, Verdict
+from tidework.worker.held import HeldJob, StopReason
 from tidework.worker.places.child_link import ChildLink
 from tidework.worker.places.claims import Room
 from tidework.worker.places.service_times import ServiceTimes
@@ -46,11 +46,11 @@ class Places(Room, Protocol):
     def on_reports(self, link: ChildLink) -> None:
         """All reports of the child that had arrived were told: send it what comes next."""
 
-    def stop(self, link: ChildLink, job: HeldJob, verdict: Verdict) -> None:
-        """Have a job in a child end; the first verdict stands."""
+    def stop(self, link: ChildLink, job: HeldJob, stop_reason: StopReason) -> None:
+        """Have a job in a child end; the first reason stands."""
 
     def look(self, link: ChildLink, now: float) -> float | None:
-        """Pass the verdicts that are due on jobs of a child that is ready; returns when to look at
+        """Stop jobs that are overdue, those of a child that is ready; returns when to look at
         it again, None = not before it has a job."""
 
     def take_out(self, slot: Slot) -> None:

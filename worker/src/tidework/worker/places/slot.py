@@ -36,7 +36,7 @@ class Recycling:
     def reason(self, link: ChildLink) -> str | None:
         """Why this child is to be replaced, in words."""
         if link.outdated:
-            return "the application was loaded anew"
+            return "the application was loaded again"
         if link.worn:
             return link.worn
         if link.spent:

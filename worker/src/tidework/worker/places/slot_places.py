@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from tidework.clock import Clock
-from tidework.worker.held import HeldJob, JobSource, Line, Verdict
+from tidework.worker.held import HeldJob, JobSource, Line, StopReason
 from tidework.worker.places.child_link import ChildLink
 from tidework.worker.places.places import (
     AHEAD_IN_CHILD,
@@ -132,24 +132,24 @@ class SlotPlaces:
             if slot.link is not None:
                 self._lives.recycle(slot, slot.link)
 
-    def stop(self, link: ChildLink, job: HeldJob, verdict: Verdict) -> None:
+    def stop(self, link: ChildLink, job: HeldJob, stop_reason: StopReason) -> None:
         """Of Places."""
-        if verdict is Verdict.CANCELLED:
+        if stop_reason is StopReason.CANCELLED:
             self._stopping.cancel(link, job)
             return
-        job.verdict = verdict  # its child may be on its way out for another reason
-        link.kill(verdict, job, self._clock.monotonic())
+        job.stop_reason = stop_reason  # its child may be on its way out for another reason
+        link.kill(stop_reason, job, self._clock.monotonic())
 
     def look(self, link: ChildLink, now: float) -> float | None:
         """Of Places."""
         if not link.jobs:
             return None
         job = link.first
-        if job.verdict is Verdict.CANCELLED:
+        if job.stop_reason is StopReason.CANCELLED:
             return self._look_at_cancelled(link, job, now)
         if job.started_at is None:
             if now >= job.sent_at + START_PATIENCE:
-                link.kill(Verdict.BROKEN, None, now)  # stopped, or stuck in what a job left
+                link.kill(StopReason.BROKEN, None, now)  # stopped, or stuck in what a job left
                 return None
             if now < job.sent_at + START_LOOK:
                 return job.sent_at + START_LOOK
@@ -159,7 +159,7 @@ class SlotPlaces:
         if now >= deadline:
             link.read()  # it may have ended while we were not looking
             if job.number in link.jobs:
-                link.kill(Verdict.TIMEOUT, job, now)
+                link.kill(StopReason.TIMEOUT, job, now)
             return None
         if len(link.jobs) > 1:
             if now < job.started_at + PATIENCE:
@@ -173,9 +173,9 @@ class SlotPlaces:
             return self._stopping.look_at(link, job, now)
         link.read()  # as above
         if job.number in link.jobs:
-            extra = job.log_fields | {"child": link.pid}
+            extra = job.log_fields | {"event": "cancel_overdue", "child": link.pid}
             logger.warning("a job goes on after it was cancelled: it is killed", extra=extra)
-            link.kill(Verdict.CANCELLED, job, now)
+            link.kill(StopReason.CANCELLED, job, now)
         return None
 
     def _feed_ahead(self, link: ChildLink) -> None:

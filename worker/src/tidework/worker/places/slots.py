@@ -18,13 +18,14 @@ from tidework.clock import Clock
 from tidework.loop import Loop
 from tidework.model.outcome import Outcome, OutcomeKind
 from tidework.worker import frames, process
-from tidework.worker.held import HeldJob, JobSource, Verdict
+from tidework.worker.held import HeldJob, JobSource, StopReason
 from tidework.worker.places.aftermath import settle_dead
 from tidework.worker.places.child_link import ChildLink
 from tidework.worker.places.claims import Claims
 from tidework.worker.places.failing import Failing
 from tidework.worker.places.loop_places import LoopPlaces
 from tidework.worker.places.nursery import Nursery
+from tidework.worker.places.outcomes import outcome_of_stopped
 from tidework.worker.places.overdue import RETIRE_PATIENCE, Overdue
 from tidework.worker.places.places import PATIENCE, Places
 from tidework.worker.places.slot import Recycling, Slot
@@ -33,7 +34,6 @@ from tidework.worker.places.start_pause import start_pause
 from tidework.worker.places.stopping import CANCEL_GRACE, Stopping, how_it_ended
 from tidework.worker.places.timer import Timer
 from tidework.worker.places.turns import give_back
-from tidework.worker.places.verdicts import outcome_of_stopped
 from tidework.worker.template.link import Orders
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class SlotPool:
     def close(self) -> None:
         """Have all children end, killed if a job is in them; no new ones come."""
         self._nursery.is_open = False
-        self.kill_running(Verdict.HANDED_BACK)
+        self.kill_running(StopReason.WORKER_LEAVES)
         for link in list(self._links.values()):
             if not link.jobs and link.retired_at is None:
                 self.retire(link)
@@ -140,13 +140,13 @@ class SlotPool:
         return any(link.pid == pid for link in self._links.values())
 
     def unreaped_since(self) -> float | None:
-        """When the oldest verdict was passed on a child that has not ended; monotonic seconds."""
+        """When the first child was killed that has not ended; monotonic seconds."""
         return min(
             (link.killed_at for link in self._links.values() if link.killed_at is not None),
             default=None,
         )
 
-    def stop_job(self, job: HeldJob, verdict: Verdict) -> bool:
+    def stop_job(self, job: HeldJob, stop_reason: StopReason) -> bool:
         """Stop a job that is in a child. True: it had not started and is the caller's again.
 
         Else it is told, or its child killed, and its source hears of it when it has ended.
@@ -158,7 +158,7 @@ class SlotPool:
         ours = job in taken
         give_back([other for other in taken if other is not job])
         if not ours:
-            self.places.stop(link, job, verdict)
+            self.places.stop(link, job, stop_reason)
         self.run()
         # If nothing is left in it, its child has nothing to report that would free the slot.
         self.on_reports(link)
@@ -173,12 +173,12 @@ class SlotPool:
         give_back(link.take_back())
         self.retire_if_done(link)
 
-    def kill_running(self, verdict: Verdict) -> None:
+    def kill_running(self, stop_reason: StopReason) -> None:
         """Kill every child with a job in it."""
         now = self._clock.monotonic()
         for link in self._links.values():
             if link.jobs:
-                link.kill(verdict, link.first, now)
+                link.kill(stop_reason, link.first, now)
 
     def order(self, slot: Slot, *, solitary: bool = False) -> ChildLink | None:
         """Of Lives."""
@@ -197,7 +197,8 @@ class SlotPool:
     def on_child_refused(self, key: int, reason: str) -> None:
         """Of TemplateEvents."""
         link = self._links[key]
-        logger.error("no new process: %s; it is tried again", reason, extra={"slot": link.slot})
+        extra = {"event": "child_not_started", "slot": link.slot}
+        logger.error("no new process: %s; it is tried again", reason, extra=extra)
         self._child_gone(link, None)
 
     def on_child_ended(self, pid: int, code: int | None) -> None:
@@ -207,7 +208,7 @@ class SlotPool:
             self._child_gone(link, code)
 
     def renew(self) -> None:
-        """The application was loaded anew: what has begun ends in its child, and no more begins
+        """The application was loaded again: what has begun ends in its child, and no more begins
         in one of before."""
         for link in self.links():
             link.outdated = True
@@ -282,8 +283,8 @@ class SlotPool:
         reason = self._recycling.reason(link) if link.has_served else None
         if reason is None:
             return False
-        extra = {"slot": slot.index, "child": link.pid, "reason": reason}
-        logger.info("child recycled", extra=extra)
+        extra = {"event": "child_recycled", "slot": slot.index, "child": link.pid}
+        logger.info("child recycled", extra=extra | {"reason": reason})
         self.retire(link)
         self._nursery.fill(slot)
         return True
@@ -301,9 +302,9 @@ class SlotPool:
     def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
         """Of ChildEvents."""
         outcome: Outcome | None = ended.outcome
-        if job.verdict is not None and ended.outcome.kind is OutcomeKind.CANCELLED:
+        if job.stop_reason is not None and ended.outcome.kind is OutcomeKind.CANCELLED:
             how = how_it_ended(job, self._clock.monotonic())
-            outcome = outcome_of_stopped(job, job.verdict, how)
+            outcome = outcome_of_stopped(job, job.stop_reason, how)
         else:
             self.places.times.note(job.task, ended.seconds)
             if link.failed or ended.outcome.kind is not OutcomeKind.COMPLETE:
@@ -315,7 +316,8 @@ class SlotPool:
 
     def on_missing(self, link: ChildLink, jobs: Sequence[HeldJob]) -> None:
         """Of ChildEvents."""
-        extra = {"slot": link.slot, "child": link.pid, "jobs": ", ".join(job.id for job in jobs)}
+        extra = {"event": "child_worn", "slot": link.slot, "child": link.pid}
+        extra["jobs"] = ", ".join(job.id for job in jobs)
         logger.warning("%s: they go elsewhere", link.worn, extra=extra)
         give_back(jobs)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from tidework.clock import Clock
 from tidework.worker import frames
-from tidework.worker.held import HeldJob, Verdict
+from tidework.worker.held import HeldJob, StopReason
 from tidework.worker.places.child_link import ChildLink
 
 CANCEL_GRACE = 5.0
@@ -32,12 +32,12 @@ class Stopping:
         self._leaving = False
 
     def cancel(self, link: ChildLink, job: HeldJob) -> None:
-        """Have a job in a child end; the first verdict stands."""
-        if job.verdict is not None:
+        """Have a job in a child end; the first reason stands."""
+        if job.stop_reason is not None:
             return
         now = self._clock.monotonic()
         left = (job.started_at or now) + job.timeout - now
-        job.verdict, job.stopped_at = Verdict.CANCELLED, now
+        job.stop_reason, job.stopped_at = StopReason.CANCELLED, now
         job.patience = max(0.0, min(self._grace, left))
         # What was interrupted may have left anything behind: its process ends with it.
         link.spent = not link.places
@@ -46,7 +46,7 @@ class Stopping:
 
     def look_at(self, link: ChildLink, job: HeldJob, now: float) -> float:
         """Interrupt a cancelled job if that is due; when to look at it again."""
-        if job.verdict is Verdict.CANCELLED and not job.insisted and now >= next_look(job):
+        if job.stop_reason is StopReason.CANCELLED and not job.insisted and now >= next_look(job):
             job.insisted = True
             link.tell(frames.Stop(job.number))
         return next_look(job)
@@ -72,7 +72,7 @@ def is_over(job: HeldJob, now: float) -> bool:
 
 def next_look(job: HeldJob) -> float:
     """When something is due for a job that was told to end; monotonic seconds."""
-    halves = 2 if job.insisted or job.verdict is not Verdict.CANCELLED else 1
+    halves = 2 if job.insisted or job.stop_reason is not StopReason.CANCELLED else 1
     return job.stopped_at + job.patience * halves / 2
 
 

@@ -21,10 +21,10 @@ from tidework.loop import Loop
 from tidework.model.identity import QueueName
 from tidework.model.lease import ClaimedJob, ExchangeReply, ExchangeRequest, RenewReply, Settlement
 from tidework.model.outcome import Outcome
-from tidework.worker.held import HeldJob, Verdict, unended
+from tidework.worker.held import HeldJob, StopReason, unended
 from tidework.worker.places.claims import NO_ROOM
+from tidework.worker.places.outcomes import LEFT
 from tidework.worker.places.slots import SlotPool
-from tidework.worker.places.verdicts import LEFT
 from tidework.worker.queue.facts import WorkerFacts
 from tidework.worker.queue.job_log import JobLog
 from tidework.worker.queue.last_chance import keep_apart
@@ -128,7 +128,7 @@ class Consumer:
         for job in unended(self.held, reply.lost, tokens):
             self._drop(job)
         for job in unended(self.held, reply.cancel, tokens):
-            if self._withdraw(job, Verdict.CANCELLED):
+            if self._withdraw(job, StopReason.CANCELLED):
                 self.settle(job, Outcome.cancelled("it had not begun"), None)
         self.loop.nudge()
 
@@ -374,9 +374,9 @@ class Consumer:
     def _drop(self, job: HeldJob) -> None:
         """Its lease is lost: the job is not ours to run."""
         self._job_log.note_lease_lost(job.id, job.task, job)
-        if self._withdraw(job, Verdict.LEASE_LOST):
+        if self._withdraw(job, StopReason.LEASE_LOST):
             self.forget(job)
 
-    def _withdraw(self, job: HeldJob, verdict: Verdict) -> bool:
+    def _withdraw(self, job: HeldJob, stop_reason: StopReason) -> bool:
         """Keep the job from running (on). True if it had not started."""
-        return self._waiting.remove(job) or self._pool.stop_job(job, verdict)
+        return self._waiting.remove(job) or self._pool.stop_job(job, stop_reason)

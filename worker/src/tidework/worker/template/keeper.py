@@ -113,13 +113,13 @@ class TemplateKeeper:
             self._reload_wanted = True  # what is imported now may have been read already
             return
         if self._next is not None:
-            logger.info("the import begins again")
+            logger.info("the import begins again", extra={"event": "import_repeated"})
             self._drop_next()
         self._next = Generation(self._config, self)
         self._next.link.start()
 
     def keep_version(self) -> None:
-        """The worker drains: nothing is loaded anew any more."""
+        """The worker drains: no other version is loaded from now on."""
         self._final = True
         self._drop_next()
 
@@ -192,7 +192,8 @@ class TemplateKeeper:
     def _take_over(self, generation: Generation) -> None:
         former, self._current, self._next = self._current, generation, None
         self._leaving.append(former)
-        logger.info("the application was loaded anew", extra={"tasks": len(self.specs)})
+        extra = {"event": "application_reloaded", "tasks": len(self.specs)}
+        logger.info("the application was loaded again", extra=extra)
         if self._pool is not None:
             self._pool.renew()
             self._pool.open()  # the former one may have been away
@@ -219,14 +220,14 @@ class TemplateKeeper:
                 "the application opens connections at import, which all its processes share, so "
                 "that one reads the replies to another; open them in the tasks instead, at the "
                 "first use in each process",
-                extra={"peers": ", ".join(hello.connections)},
+                extra={"event": "connections_shared", "peers": ", ".join(hello.connections)},
             )
         if hello.threads:
             logger.warning(
                 "the application starts threads at import, so its processes cannot be forked: "
                 "each slot imports it anew, which costs memory and time; "
                 "start threads in the tasks instead",
-                extra={"threads": ", ".join(hello.threads)},
+                extra={"event": "fork_impossible", "threads": ", ".join(hello.threads)},
             )
 
     def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
@@ -258,8 +259,9 @@ class TemplateKeeper:
         elif generation is self._next:
             self._next = None
             logger.error(
-                "the application is not loaded anew, the version before goes on: %s",
+                "the application is not loaded again, the version before goes on: %s",
                 reason or self._died_at_import(code),
+                extra={"event": "reload_failed"},
             )
         elif not self._imported.done():
             error = AppImportError(reason or self._died_at_import(code))
@@ -275,7 +277,12 @@ class TemplateKeeper:
 
     def _start_later(self, text: str) -> None:
         delay = self._backoff.next()
-        logger.error("the template process ended: %s; the next starts in %s", text, delay)
+        logger.error(
+            "the template process ended: %s; the next starts in %s",
+            text,
+            delay,
+            extra={"event": "template_ended"},
+        )
         loop = asyncio.get_running_loop()
         loop.call_later(delay.total_seconds(), self._start_again, self._current)
 

@@ -112,7 +112,7 @@ def _become(program: Program, arguments: Sequence[str], keep: Collection[int]) -
         os.close(null)
         code = program(["tidework.worker.child.template", *arguments])
     except BaseException:
-        logger.exception("the template process failed")
+        logger.exception("the template process failed", extra={"event": "template_failed"})
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
