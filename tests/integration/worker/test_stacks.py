@@ -64,6 +64,10 @@ def test_a_child_that_holds_the_interpreter(
     start_worker: StartWorker, jobs: Jobs, folder: Path
 ) -> None:
     worker = start_worker(slots=2, hard_timeout_seconds=8).wait_started()
+    wait_until(
+        lambda: not any("stuck" in child for child in stacks(worker, 4)["child"]),
+        "both children are ready",
+    )
     jobs.put("hold_interpreter", path=str(folder / "a"))
     wait_until((folder / "a").exists, "the job runs")
 

@@ -60,7 +60,7 @@ class Bench(PoolBench):
 
     def stop_reasons(self) -> list[StopReason | None]:
         links = [self.link(child) for child in self.orders.children]
-        return [link.stop_reason[0] if link.stop_reason else None for link in links]
+        return [link.killed_for[0] if link.killed_for else None for link in links]
 
     def bury(self, child: FakeChild) -> None:
         self.pool.on_child_ended(child.pid, -9)
@@ -138,7 +138,7 @@ async def test_one_at_a_time(bench: Bench) -> None:
     bench.bring_up(bench.orders.children[2])
     await bench.measure(950, 0, 600, 10)
 
-    assert bench.link(bench.orders.children[1]).stop_reason is not None
+    assert bench.link(bench.orders.children[1]).killed_for is not None
 
 
 async def test_nobody_is_ended_for_what_others_hold(

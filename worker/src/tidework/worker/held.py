@@ -102,7 +102,7 @@ class HeldJob:
 
     timeout:    seconds, the smaller of the job's, the task's and the worker's bound
     claimed_at, sent_at: monotonic seconds; started_at: by the child's report, None before
-    stop_reason:    why it was told to end, at ``stopped_at``; it has ``patience`` seconds for that
+    stop_reason: why it was told to end, at ``stopped_at``; it has ``patience`` seconds for that
     insisted:   it was told once more; asked_back: to end after its item, since the worker leaves
     progress, positions: what it said last in this delivery (model/progress.py), b'' if nothing;
                 ``said`` counts how often

@@ -16,7 +16,7 @@ def settle_dead(link: ChildLink, code: int | None, now: float, *, is_told: bool)
     """Tell the sources of its jobs what became of them; ``is_told``: and the log of its end."""
     end = process.describe_exit(code)
     if is_told:
-        cause = str(link.stop_reason[0]) if link.stop_reason else end
+        cause = str(link.killed_for[0]) if link.killed_for else end
         extra = {"event": "child_ended", "slot": link.slot, "child": link.pid, "cause": cause}
         logger.warning("child ended", extra=extra)
     jobs = list(link.jobs.values())
@@ -24,7 +24,7 @@ def settle_dead(link: ChildLink, code: int | None, now: float, *, is_told: bool)
     for job in jobs:
         if job in unharmed:
             continue
-        outcome = outcome_of_dead(job, link.stop_reason, link.why or end)
+        outcome = outcome_of_dead(job, link.killed_for, link.why or end)
         seconds = None if job.started_at is None else max(0.0, now - job.started_at)
         if outcome is None:
             job.source.forget(job)

@@ -51,7 +51,7 @@ class ChildLink:
     places:     for async jobs on its event loop, 0 = one job of any kind at a time
     solitary:   it serves one job, which was lost before and is put in before the child is ready
     jobs:       by number
-    why:        more about its stop_reason, in words
+    killed_for: the reason, and the job that it was about if it was one; why: more, in words
     done:       jobs that it ended; pss: bytes at the last look; unreaped: processes, then
     blocked:    its event loop did not answer when it was asked last
     slow:       jobs were taken back that it did not start in time; it has said nothing since
@@ -83,7 +83,7 @@ class ChildLink:
         self.pss = 0
         self.unreaped = 0
         self.jobs: dict[int, HeldJob] = {}
-        self.stop_reason: tuple[StopReason, HeldJob | None] | None = None
+        self.killed_for: tuple[StopReason, HeldJob | None] | None = None
         self.why = ""
         self.killed_at: float | None = None
         self.retired_at: float | None = None
@@ -253,11 +253,14 @@ class ChildLink:
             for payload in self._buffer.feed(data):
                 self._on_report(frames.decode_report(payload))
         except frames.FrameError as error:
-            extra = {"event": "child_protocol_error", "slot": self.slot, "child": self.pid}
-            logger.error("protocol error from child process: %s", error, extra=extra)  # noqa: TRY400
+            self._note_protocol_error(error)
             return False
         self._events.on_reports(self)
         return True
+
+    def _note_protocol_error(self, error: frames.FrameError) -> None:
+        extra = {"event": "child_protocol_error", "slot": self.slot, "child": self.pid}
+        logger.error("protocol error from child process: %s", error, extra=extra)
 
     def _on_report(self, report: frames.Report) -> None:
         if isinstance(report, frames.Ready):
@@ -306,7 +309,7 @@ class ChildLink:
         """SIGKILL the child because of ``job``; the first reason stands."""
         if self.killed_at is not None:
             return
-        self.stop_reason = (stop_reason, job)
+        self.killed_for = (stop_reason, job)
         self.killed_at = now
         if self.pid is not None:
             process.kill(self.pid, self._pidfd)
@@ -317,7 +320,7 @@ class ChildLink:
             process.send_signal(self.pid, self._pidfd, number)
 
     def force(self) -> None:
-        """SIGKILL without a stop_reason: it retired and does not go, or its parent is gone."""
+        """SIGKILL that nobody is told of: it retired and does not go, or its parent is gone."""
         if self.pid is not None:
             process.kill(self.pid, self._pidfd)
 

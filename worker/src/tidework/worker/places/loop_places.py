@@ -24,7 +24,7 @@ from tidework.worker.places.places import (
     Lives,
 )
 from tidework.worker.places.service_times import MAX_AHEAD, ServiceTimes
-from tidework.worker.places.slot import Recycling, Slot
+from tidework.worker.places.slot import Recycling, Slot, note_recycled
 from tidework.worker.places.solitary import SolitaryChildren
 from tidework.worker.places.start_pause import start_pause
 from tidework.worker.places.stopping import Stopping, is_over, next_look
@@ -176,8 +176,7 @@ class LoopPlaces:
             return
         reason = self._recycling.reason(link)
         if reason is not None and (successor := self._lives.order(self.slot)) is not None:
-            extra = {"event": "child_recycled", "slot": link.slot, "child": link.pid}
-            logger.info("child recycled", extra=extra | {"reason": reason})
+            note_recycled(link, reason)
             self.successor = successor
 
     def renew(self) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from tidework.worker.places.child_link import ChildLink
+
+logger = logging.getLogger(__name__)
 
 MOST_UNREAPED = 16
 """Ended processes that may lie unreaped below a child; each holds a pid of the container's."""
@@ -54,3 +57,14 @@ class Recycling:
         if link.outdated or link.worn or link.spent or link.pss > self.memory:
             return 0
         return self.jobs - link.done - len(link.jobs)
+
+
+def note_recycled(link: ChildLink, reason: str) -> None:
+    """Log that a child is replaced as planned."""
+    extra = {
+        "event": "child_recycled",
+        "slot": link.slot,
+        "child": link.pid,
+        "reason": reason,
+    }
+    logger.info("child recycled", extra=extra)

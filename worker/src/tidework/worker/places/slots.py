@@ -28,7 +28,7 @@ from tidework.worker.places.nursery import Nursery
 from tidework.worker.places.outcomes import outcome_of_stopped
 from tidework.worker.places.overdue import RETIRE_PATIENCE, Overdue
 from tidework.worker.places.places import PATIENCE, Places
-from tidework.worker.places.slot import Recycling, Slot
+from tidework.worker.places.slot import Recycling, Slot, note_recycled
 from tidework.worker.places.slot_places import SlotPlaces
 from tidework.worker.places.start_pause import start_pause
 from tidework.worker.places.stopping import CANCEL_GRACE, Stopping, how_it_ended
@@ -283,8 +283,7 @@ class SlotPool:
         reason = self._recycling.reason(link) if link.has_served else None
         if reason is None:
             return False
-        extra = {"event": "child_recycled", "slot": slot.index, "child": link.pid}
-        logger.info("child recycled", extra=extra | {"reason": reason})
+        note_recycled(link, reason)
         self.retire(link)
         self._nursery.fill(slot)
         return True
@@ -316,8 +315,12 @@ class SlotPool:
 
     def on_missing(self, link: ChildLink, jobs: Sequence[HeldJob]) -> None:
         """Of ChildEvents."""
-        extra = {"event": "child_worn", "slot": link.slot, "child": link.pid}
-        extra["jobs"] = ", ".join(job.id for job in jobs)
+        extra = {
+            "event": "child_worn",
+            "slot": link.slot,
+            "child": link.pid,
+            "jobs": ", ".join(job.id for job in jobs),
+        }
         logger.warning("%s: they go elsewhere", link.worn, extra=extra)
         give_back(jobs)
 
