@@ -22,9 +22,12 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
     ├── WaitTimeoutError          the awaited job did not end in time
+    ├── QueueNotFoundError        nobody has opened a queue of that name
     ├── WorkerNotFoundError       no worker of that name has been seen lately
     ├── NoAnswerError             a worker does not answer a request
     ├── UniqueConflictError       another job holds the unique key, and on_conflict is error
+    ├── UnauthenticatedError      a request to the API does not say, or prove, who makes it
+    ├── ForbiddenError            the caller may not do that, or not in that namespace
     └── BrokerError
         ├── BrokerUnavailableError   Redis does not answer, or cannot serve just now
         ├── BrokerRefusedError       Redis is too old, or refuses the credentials or a right
@@ -252,6 +255,20 @@ class WaitTimeoutError(TideworkError):
         super().__init__(f"job {job_id} is still {state} after {seconds:g} s")
 
 
+class QueueNotFoundError(TideworkError):
+    """Nobody has opened the queue. known: queues of its namespace"""
+
+    def __init__(self, queue: str, namespace: str, known: tuple[str, ...] = ()) -> None:
+        self.queue = queue
+        self.namespace = namespace
+        self.known = known
+        names = sorted(known)
+        super().__init__(
+            f"no program has opened a queue {queue!r} in namespace {namespace!r}"
+            f"{did_you_mean(queue, names) or ';'} this namespace has: {listed(names)}"
+        )
+
+
 class WorkerNotFoundError(TideworkError):
     """No worker, or not one alone, is meant by ``name``. known: those that could be."""
 
@@ -285,6 +302,27 @@ class UniqueConflictError(TideworkError):
         super().__init__(
             f"unique key {key!r} of queue {queue} is held by job {holder}; nothing was enqueued. "
             "Wait for that job, or choose on_conflict skip or replace"
+        )
+
+
+class UnauthenticatedError(TideworkError):
+    """A request does not say who makes it, or its proof is not accepted: ``reason``."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class ForbiddenError(TideworkError):
+    """A caller has not the ``permission`` in the namespace."""
+
+    def __init__(self, caller: str, permission: str, namespace: str) -> None:
+        self.caller = caller
+        self.permission = permission
+        self.namespace = namespace
+        super().__init__(
+            f"{caller} may not do this in namespace {namespace}: it needs the permission "
+            f"{permission!r}. Ask who runs this server for it"
         )
 
 

@@ -44,6 +44,7 @@ _WORKER = {
     "worker_stuck": "the loop of the supervisor does not turn",
     "probes_opened": "the probes listen",
     "probe_failed": "a request to the probes got no answer (debug)",
+    "request_failed": "a request to the HTTP API failed by a fault of ours",
     "probe_answered": "a request to the probes was answered (debug)",
     "settlements_left": "Redis was away at the end: jobs return when their leases expire",
     "stacks_reported": "stacks of a process, as asked for",

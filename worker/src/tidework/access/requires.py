@@ -1,0 +1,28 @@
+"""A route says what permission it needs: ``dependencies=[Depends(requires(Permission.VIEWER))]``.
+
+Without such a line a route serves nobody: tests/architecture looks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fastapi import Request
+
+from tidework.access.caller import Caller, Permission
+from tidework.errors import ForbiddenError
+
+
+def requires(permission: Permission) -> Callable[[Request], Awaitable[Caller]]:
+    """A dependency that identifies the caller, and refuses one without the permission."""
+
+    async def check(request: Request) -> Caller:
+        context = request.app.state.context
+        caller: Caller = await context.access.identify(request)
+        namespace = request.query_params.get("namespace") or context.namespace
+        if not caller.may(permission, namespace):
+            raise ForbiddenError(caller.name, permission.name.lower(), namespace)
+        request.state.caller = caller
+        return caller
+
+    return check

@@ -1,0 +1,50 @@
+"""The application: every route under /api/v1, errors as problems, OpenAPI beside them.
+
+It can be served by itself, or mounted into another Starlette, FastAPI or Django application. It
+keeps nothing between two requests: whatever lasts lies in Redis.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version as version_of
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
+
+from tidework.api.context import ApiContext
+from tidework.api.paging import refuse_unknown_parameters
+from tidework.api.problems import MEDIA_TYPE, Problem, install_problems
+from tidework.api.routes import queues
+
+PREFIX = "/api/v1"
+ROUTERS: tuple[APIRouter, ...] = (queues.router,)
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Problem, "description": "The request is refused", "content": {MEDIA_TYPE: {}}},
+    "5XX": {"model": Problem, "description": "It cannot be served", "content": {MEDIA_TYPE: {}}},
+}
+
+
+def create_api(context: ApiContext) -> FastAPI:
+    """The API over a broker. Its owner closes the broker."""
+    app = FastAPI(
+        title="Tidework",
+        version=version_of("tidework"),
+        openapi_url=f"{PREFIX}/openapi.json",
+        # Their pages load scripts from a foreign host.
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=_operation_id,
+        dependencies=[Depends(refuse_unknown_parameters)],
+        responses=_PROBLEMS,
+    )
+    app.state.context = context
+    install_problems(app)
+    for router in ROUTERS:
+        app.include_router(router, prefix=PREFIX)
+    return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name

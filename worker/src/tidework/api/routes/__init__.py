@@ -1,0 +1,1 @@
+"""One module per resource: gather by broker calls, build a value, answer."""

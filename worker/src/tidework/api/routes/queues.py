@@ -1,0 +1,32 @@
+"""Queues: how many jobs are in which state, and whether they are paused."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends
+
+from tidework.access.caller import Permission
+from tidework.access.requires import requires
+from tidework.api.context import Context, Namespace, Queue
+from tidework.api.models.queues import QueueModel, queue_model
+from tidework.api.paging import Cursor, Limit, Page
+
+router = APIRouter(tags=["queues"])
+to_view = [Depends(requires(Permission.VIEWER))]
+
+
+@router.get("/queues", dependencies=to_view)
+async def list_queues(
+    context: Context, namespace: Namespace, limit: Limit = 100, cursor: Cursor = None
+) -> Page[QueueModel]:
+    """The queues of the namespace, by name."""
+    known = [queue for queue in await context.broker.queues() if queue.namespace == namespace]
+    ahead = [queue for queue in known if cursor is None or queue.name > cursor]
+    page = ahead[:limit]
+    items = [queue_model(queue, await context.broker.stats(queue)) for queue in page]
+    return Page(items=items, next=page[-1].name if len(ahead) > limit else None)
+
+
+@router.get("/queues/{queue}", dependencies=to_view)
+async def get_queue(context: Context, queue: Queue) -> QueueModel:
+    """One queue."""
+    return queue_model(queue, await context.broker.stats(queue))
