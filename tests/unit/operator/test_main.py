@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -94,7 +94,9 @@ def keep_logging() -> object:
 
 
 @asynccontextmanager
-async def process(server: ApiServer, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def process(
+    server: ApiServer, folder: Path, blocked: Iterable[signal.Signals]
+) -> AsyncIterator[asyncio.subprocess.Process]:
     kubeconfig = folder / "config"
     kubeconfig.write_text(KUBECONFIG.format(url=server.url))
     environment = {
@@ -109,9 +111,17 @@ async def process(server: ApiServer, folder: Path) -> AsyncIterator[asyncio.subp
         "POD_NAME": "operator-0",
         "POD_NAMESPACE": "tidework",
     }
-    found = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tidework_operator", env=environment, stderr=asyncio.subprocess.PIPE
-    )
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    try:
+        found = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tidework_operator",
+            env=environment,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield found
     finally:
@@ -130,7 +140,12 @@ async def probes_port(found: asyncio.subprocess.Process) -> int:
     raise AssertionError("the operator ended before it listened")
 
 
-async def test_a_life_from_start_to_sigterm(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "blocked", [set(), signal.valid_signals()], ids=["", "its parent has blocked every signal"]
+)
+async def test_a_life_from_start_to_sigterm(
+    tmp_path: Path, blocked: Iterable[signal.Signals]
+) -> None:
     async with ApiServer(FakeCluster()) as server, asyncio.timeout(50):
         cluster = server.cluster
         cluster.put(
@@ -140,7 +155,7 @@ async def test_a_life_from_start_to_sigterm(tmp_path: Path) -> None:
                 "spec": {"app": "shop.tasks", "image": "shop:1"},
             },
         )
-        async with process(server, tmp_path) as running:
+        async with process(server, tmp_path, blocked) as running:
             port = await probes_port(running)
             await until(lambda: server.watching == 2 and cluster.objects(Kind.LEASE), "it serves")
             (lease,) = cluster.objects(Kind.LEASE)
