@@ -80,6 +80,7 @@ def run(client: redis.Redis, command: str) -> None:
         ("runs", "ZADD {} 0 uid|gone", "the runs have uid|gone"),
         ("crons", "HSET {} uid/held new", "CronTask uid holds new for []"),
         ("crons", "HSET {} uid/watermark 5", "watermark of CronTask uid, which is not mirrored"),
+        ("fires", "HSET {} gone 0", "fires of CronTask gone, which is not mirrored"),
         ("replies", "HSET {} gone 5", "replies of worker gone, which was never seen"),
         ("presence", "HSET {} gone 5", "presence of worker gone, which was never seen"),
     ],

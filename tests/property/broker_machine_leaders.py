@@ -136,6 +136,7 @@ class LookActs(Player):
         ask("crontasks")
         for uid in ("c1", "c2"):
             ask("cron_record", uid)
+            ask("fires", uid)
         self.twins.compare()
 
     @act(1, which=WHICH)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.support.stored_queue import HELD, Scores, StoredQueue, StoredRecord
+from tidework.broker.fires import write_fires
 from tidework.broker.keys import LAYOUT
 from tidework.clock import to_ms
 from tidework.model.job import FINISHED_STATES, JobState
@@ -70,6 +71,7 @@ def expected_of(state: QueueState) -> StoredQueue:
         leader=f"{term} {holder}" if holder and until > state.now else "",
         crontasks=dict(state.crontasks),
         crons=dict(_crons(state)),
+        fires={uid: write_fires(uid, found) for uid, found in state.fires.of.items()},
         runs={f"{e.cron}|{e.id}": 0 for e in entries.values() if e.cron and _lives(e)},
     )
 

@@ -53,6 +53,7 @@ READ_OUTS = frozenset(
         "gather",
         "crontasks",
         "cron_record",
+        "fires",
         "checkpoints",
         "tasks",
     ]

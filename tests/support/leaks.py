@@ -18,6 +18,7 @@ import redis
 from tests.support.servers import ValkeyServer
 from tests.support.stored_queue import ENDED, HELD, StoredQueue, StoredRecord, read_queue
 from tidework.broker.cordons import BY_PERSON
+from tidework.broker.fires import read_fires
 from tidework.broker.keys import QUEUE_PARTS, REGISTRY
 from tidework.model.identity import QueueName
 
@@ -221,6 +222,17 @@ def _crontasks(stored: StoredQueue) -> Iterator[str]:
                 yield f"CronTask {uid} holds {value} for {others}"
         elif uid not in stored.crontasks:
             yield f"{part} of CronTask {uid}, which is not mirrored"
+    for uid, lines in stored.fires.items():
+        if uid not in stored.crontasks:
+            yield f"fires of CronTask {uid}, which is not mirrored"
+        for fire in read_fires(uid, lines):
+            run = stored.records.get(fire.job_id)
+            if run is not None and run.cron == uid and fire.outcome != _end_of(run):
+                yield f"the history has {fire.outcome} of run {fire.job_id}, which is {run}"
+
+
+def _end_of(record: StoredRecord) -> str | None:
+    return record.state if record.state in ENDED else None
 
 
 def _workers(stored: StoredQueue) -> Iterator[str]:

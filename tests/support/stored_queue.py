@@ -102,6 +102,7 @@ class StoredQueue:
     crontasks: dict[str, bytes]
     crons: dict[str, str]
     runs: Scores
+    fires: dict[str, str]
 
     def record_of(self, job_id: str) -> StoredRecord | None:
         """The record of a job; of one that was never claimed what its score says."""

@@ -203,6 +203,7 @@ CALLS: Mapping[str, Calls] = {
     ),
     "run a CronTask by hand": lambda b: b.run_now(QUEUE, None, "c1", "n1", RUN),
     "look at a CronTask": lambda b: b.cron_record(QUEUE, "c1"),
+    "look at the history of a CronTask": lambda b: b.fires(QUEUE, "c1"),
 }
 
 

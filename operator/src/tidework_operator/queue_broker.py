@@ -120,9 +120,16 @@ class QueueBroker(Leader):
         return await self._of(queue).decide_fires(queue, term, requests)
 
     async def run_now(
-        self, queue: QueueName, term: int | None, uid: str, nonce: str, job: Job
+        self,
+        queue: QueueName,
+        term: int | None,
+        uid: str,
+        nonce: str,
+        job: Job,
+        *,
+        note: str = "",
     ) -> bool:
-        return await self._of(queue).run_now(queue, term, uid, nonce, job)
+        return await self._of(queue).run_now(queue, term, uid, nonce, job, note=note)
 
     async def put_crontasks(
         self, queue: QueueName, term: int, documents: Mapping[str, bytes]

@@ -34,7 +34,7 @@ from tidework.model.backlog import (
     StacksAnswer,
 )
 from tidework.model.durability import Durability
-from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
+from tidework.model.fire import CronRecord, Fire, FireAnswer, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Enqueued, Job, JobState
 from tidework.model.lease import (
@@ -315,10 +315,18 @@ class Schedules(Store, Protocol):
         """
 
     async def run_now(
-        self, queue: QueueName, term: int | None, uid: str, nonce: str, job: Job
+        self,
+        queue: QueueName,
+        term: int | None,
+        uid: str,
+        nonce: str,
+        job: Job,
+        *,
+        note: str = "",
     ) -> bool:
         """Enqueue a manual run of a CronTask; False if this nonce ran already.
 
+        note: for the history, who asked for it and why; one line
         It ignores the concurrency policy but counts as an active run. With a term (the
         scheduler acting on a document) raises StaleTermError.
         """
@@ -336,9 +344,19 @@ class Schedules(Store, Protocol):
         """What is known of one CronTask's fires."""
 
 
+class CronHistory(Store, Protocol):
+    """What became of the fires of CronTasks, for people."""
+
+    async def fires(self, queue: QueueName, uid: str) -> tuple[Fire, ...]:
+        """The history of one CronTask, the newest first: its last fires and runs, MOST_FIRES at
+        most. Entries are written in the step of the verdict, completed in that of the run's end,
+        and outlive their jobs; they go when ``put_crontasks`` forgets the record.
+        """
+
+
 class Leader(Fleet, Leadership, Schedules, Protocol):
     """What the scheduler and the operator call."""
 
 
-class Broker(Producer, Claims, Leader, Protocol):
+class Broker(Producer, Claims, Leader, CronHistory, Protocol):
     """All roles."""

@@ -44,6 +44,7 @@ number in the prefix is the layout version.
     crontasks   hash   CronTask uid -> JSON document (mirror)
     crons       hash   uid/field -> watermark, fingerprint, verdict counts...
     runs        zset   uid|job id of unfinished runs, score 0
+    fires       hash   uid -> its last fires and runs, a line each (fires.py)
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ QUEUE_PARTS = (
     "crontasks",
     "crons",
     "runs",
+    "fires",
 )
 
 

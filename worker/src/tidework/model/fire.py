@@ -1,12 +1,13 @@
-"""Fires of a CronTask: the request to decide one, and its verdict."""
+"""Fires of a CronTask: the request to decide one, its verdict, and what became of its run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
-from tidework.model.job import Job
+from tidework.model.job import Job, JobState
 
 
 class ConcurrencyPolicy(StrEnum):
@@ -71,6 +72,60 @@ class CronRecord:
     last_job: str
     last_run_now: str
     by_hand: int = 0
+
+
+class FireKind(StrEnum):
+    """Why a run came to be."""
+
+    SCHEDULE = "schedule"
+    BY_HAND = "by_hand"
+    BACKFILL = "backfill"
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """One entry of the history of a CronTask: a run, or fires that came to no job.
+
+    due:        the fire time; of a run by hand when it was asked for
+    decided_at: when the verdict was written, by Redis' clock
+    job_id:     '' for what came to no job
+    count:      how many neighbouring fires of one verdict this stands for, from ``first_due`` on
+    outcome:    state in which the run ended, None before; what follows is known from then on
+    claimed_at: first claim; started_at: start of the attempt that was under way at the end
+    attempts:   that were counted
+    note:       who asked for it and why
+    """
+
+    kind: FireKind
+    verdict: Verdict
+    due: datetime
+    decided_at: datetime
+    job_id: str
+    count: int
+    first_due: datetime
+    claimed_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    outcome: JobState | None = None
+    attempts: int = 0
+    note: str = ""
+
+    @property
+    def lateness(self) -> timedelta:
+        """From the fire time to the verdict; clocks that differ can make it negative."""
+        return self.decided_at - self.due
+
+    @property
+    def start_delay(self) -> timedelta | None:
+        """From the fire time to the first claim; None if that is not known, or never was."""
+        return None if self.claimed_at is None else self.claimed_at - self.due
+
+    @property
+    def duration(self) -> timedelta | None:
+        """Of the attempt that was under way at the end; None before the end, or without one."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return self.ended_at - self.started_at
 
 
 def fire_id(uid: str, fire: int) -> str:

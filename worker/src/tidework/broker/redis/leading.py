@@ -100,7 +100,14 @@ class RedisLeading(RedisCalls):
         return tuple(answers)
 
     async def run_now(
-        self, queue: QueueName, term: int | None, uid: str, nonce: str, job: Job
+        self,
+        queue: QueueName,
+        term: int | None,
+        uid: str,
+        nonce: str,
+        job: Job,
+        *,
+        note: str = "",
     ) -> bool:
         reply = await self._write(
             "run_now",
@@ -111,6 +118,7 @@ class RedisLeading(RedisCalls):
             job_id=job.id,
             body=stored_body(job.task, job.id, job.encode()),
             priority=job.priority,
+            note=note,
         )
         return bool(fenced(queue, term or 0, reply))
 

@@ -5,6 +5,7 @@
 --       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
 --       job id, body, priority, due ms (due_at())
 -- uses: now reads writes record waiting unique index progress finish cancel known insert fence cron
+-- seldom: fires
 -- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
 local GROUP = 10
 
@@ -21,6 +22,7 @@ local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
     write_cron(uid, 'held', job_id)
   end
   write_cron(uid, 'fire', fire, 'job', job_id)
+  S.note_run(uid, job_id, 's', fire * 1000, '')
   return 'enqueued'
 end
 
@@ -37,6 +39,9 @@ local function decide(uid, fingerprint, fire, verdict, policy, max_runs, ...)
   if verdict == 'enqueued' then
     if max_runs ~= '' and cron.enqueued >= tonumber(max_runs) then return 'exhausted' end
     verdict = enqueue_run(uid, fire, policy, ...)
+  end
+  if verdict ~= 'enqueued' then
+    S.note_no_run(uid, verdict, fire, cron.verdict == verdict and cron.decided or nil)
   end
   write_cron(uid, 'watermark', fire, 'decided', fire, 'verdict', verdict)
   redis.call('HINCRBY', K.crons, uid .. '/' .. verdict, 1)

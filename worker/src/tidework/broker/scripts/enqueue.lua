@@ -4,7 +4,7 @@
 -- keys: jobs
 -- args: ...          groups of: id, body, priority, due ms (due_at()), unique ('' = none)
 -- uses: now reads writes record waiting known
--- seldom: unique index progress finish cancel insert
+-- seldom: unique index progress finish cancel insert fires
 -- Returns {'ok', {1 inserted | 0 known | id of the key's holder...}} or {'conflict', key, holder}.
 local GROUP = 5
 

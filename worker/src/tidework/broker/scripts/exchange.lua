@@ -8,7 +8,7 @@
 --       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
 -- reply: status next_due ready documents refused claimed cordoned paused stacks_asked
 -- uses: now reads writes record waiting documents progress success guard stamp due reap prune asked
--- seldom: unique index history finish settle oldest cordon set_back
+-- seldom: unique index history finish settle oldest cordon set_back fires
 -- status: 'ok', or it returns {'stale', last sequence}; next_due: ms, -1 = nothing; ready: jobs left;
 -- refused: ids; claimed: x (id, task + zero byte + body, then unless this is its first delivery:
 -- attempt, deliveries, losses, releases); cordoned, paused: 1 if so; stacks_asked: 1 if nothing was

@@ -7,6 +7,7 @@
 --       rejected x (raw, '' or the length of the document of which that is the beginning, id that the
 --       document names or '', id that was made up for it, error, fingerprint)
 -- uses: now reads writes record waiting unique index progress finish cancel known insert large intake
+-- seldom: fires
 -- Returns up to `more` further documents, moved from the inbox to intake; see `move`. In place of one
 -- with more than `longest` bytes {its beginning, its length}.
 take_in(A.rest, tonumber(A.accepted), tonumber(A.rejected))

@@ -4,6 +4,7 @@
 -- flags: allow-oom
 -- args: accepted rejected more most_bytes longest ...
 -- uses: now reads writes record waiting unique index progress finish cancel known insert large intake
+-- seldom: fires
 -- Returns as intake.lua.
 take_in(A.rest, tonumber(A.accepted), tonumber(A.rejected))
 local more, moved = tonumber(A.more), {}

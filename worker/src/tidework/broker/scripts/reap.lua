@@ -4,7 +4,7 @@
 -- args: batch lease_ms poison_cap
 -- reply: given_back buried next_due
 -- uses: now reads writes record waiting guard stamp due reap
--- seldom: unique index history progress finish cordon set_back
+-- seldom: unique index history progress finish cordon set_back fires
 -- given_back, buried: numbers of jobs; next_due: ms, -1 = nothing.
 local given_back, buried = 0, 0
 if stamp(tonumber(A.lease_ms)) then

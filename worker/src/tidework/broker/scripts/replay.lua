@@ -5,6 +5,7 @@
 -- keys: jobs records details dead
 -- args: ...          ids
 -- uses: now reads writes record waiting unique index progress finish
+-- seldom: fires
 -- Returns one of 'replayed', 'unknown', 'not_dead', 'unique' (its key is held), 'cut' per id.
 
 local function replay_document(id)
@@ -16,7 +17,10 @@ end
 local function replay_job(id, r)
   r.attempt, r.losses, r.releases, r.cancel, r.fingerprint = 0, 0, 0, 0, ''
   drop(K.details, id)
-  if r.cron ~= '' then redis.call('ZADD', K.runs, 0, r.cron .. '|' .. id) end
+  if r.cron ~= '' then
+    redis.call('ZADD', K.runs, 0, r.cron .. '|' .. id)
+    S.note_run_end(id, r, '', false)
+  end
   wait_again(id, r, now)
 end
 

@@ -11,6 +11,7 @@ from tidework.model.durability import Durability
 from tidework.model.fire import (
     CronRecord,
     FireAnswer,
+    FireKind,
     FireRequest,
     Verdict,
 )
@@ -20,7 +21,7 @@ from tidework.model.lease import (
     CordonedWorker,
 )
 from tidework.testing.memory.calls import MemoryCalls
-from tidework.testing.memory.fires import decide_fire
+from tidework.testing.memory.deciding import decide_fire
 from tidework.testing.memory.state import QueueState
 
 _MS = timedelta(milliseconds=1)
@@ -97,7 +98,14 @@ class MemoryLeading(MemoryCalls):
         return answers
 
     async def run_now(
-        self, queue: QueueName, term: int | None, uid: str, nonce: str, job: Job
+        self,
+        queue: QueueName,
+        term: int | None,
+        uid: str,
+        nonce: str,
+        job: Job,
+        *,
+        note: str = "",
     ) -> bool:
         state = self._open(queue) if term is None else self._fence(queue, term)
         last = state.run_now_nonces.get(uid)
@@ -107,6 +115,7 @@ class MemoryLeading(MemoryCalls):
         found = state.insert(job, job.encode(), cron=uid)
         if found.inserted and uid in state.crons:
             state.runs_by_hand[uid] += 1
+            state.fires.note_run(uid, job.id, FireKind.BY_HAND, state.now, state.now, note)
         if term is not None and (found.inserted or last is None):
             state.run_now_nonces[uid] = nonce
         state.wake()
@@ -121,4 +130,5 @@ class MemoryLeading(MemoryCalls):
             state.crons.pop(uid, None)
             state.run_now_nonces.pop(uid, None)
             state.runs_by_hand.pop(uid, None)
+            state.fires.forget(uid)
         state.crontasks = dict(documents)

@@ -207,6 +207,7 @@ class QueueState(QueueStore):
         entry.unknown_until_ms = 0
 
     def _finish(self, entry: Entry, state: JobState, detail: bytes) -> None:
+        was_running = entry.state is JobState.RUNNING
         entry.state = state
         entry.changed_ms = self.now
         entry.token = ""
@@ -217,6 +218,8 @@ class QueueState(QueueStore):
         if state is not JobState.DEAD:
             entry.progress = b""
         self.counters[state.value] += 1
+        if entry.cron:
+            self.fires.note_end(entry, was_running=was_running)
         if entry.cron and not self.active_runs(entry.cron, held=False):
             self._let_go(lambda e: e.cron == entry.cron)
         if entry.unique is not None:
@@ -271,6 +274,7 @@ class QueueState(QueueStore):
             self.inbox.append(entry.body)
             return "replayed"
         entry.attempt = entry.losses = entry.releases = 0
+        self.fires.note_replay(entry)
         entry.detail = b""
         entry.cancel = False
         self._wait_again(entry, self.now)

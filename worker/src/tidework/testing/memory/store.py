@@ -19,6 +19,7 @@ from tidework.model.lease import (
 )
 from tidework.testing.memory.clock import latest_span, set_back
 from tidework.testing.memory.entry import Cron, Entry
+from tidework.testing.memory.fires import Fires
 from tidework.testing.memory.unique import Uniques
 from tidework.testing.memory.workers import Cordons, StackRequests
 
@@ -56,6 +57,7 @@ class QueueStore:
         self.run_now_nonces: dict[str, str] = {}
         self.runs_by_hand: Counter[str] = Counter()
         self.crontasks: dict[str, bytes] = {}
+        self.fires = Fires()
         self.uniques = Uniques()
         self.onces: dict[str, tuple[Lease | None, int, int]] = {}
         self.pause: Pause | None = None

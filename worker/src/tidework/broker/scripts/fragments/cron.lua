@@ -1,4 +1,4 @@
--- keys: crons runs
+-- keys: crons runs fires
 -- The record of one CronTask: fields <uid>/<name> of one hash.
 local FIELDS = {'fingerprint', 'watermark', 'decided', 'verdict', 'fire', 'job', 'run_now', 'held', 'by_hand'}
 local VERDICTS = {'enqueued', 'skipped_overlap', 'missed_deadline', 'missed_catch_up'}
@@ -29,6 +29,7 @@ local function forget_cron(uid)
   end
   for _, verdict in ipairs(VERDICTS) do names[#names + 1] = uid .. '/' .. verdict end
   redis.call('HDEL', K.crons, unpack(names))
+  redis.call('HDEL', K.fires, uid)
 end
 
 local function cron_reply(uid, cron)

@@ -59,7 +59,8 @@ end
 
 -- fingerprint: of the error of a dead job
 local function finish(id, r, state, detail, fingerprint)
-  local earlier_attempts = r.deliveries - (r.state == RUNNING and 1 or 0)
+  local was_running = r.state == RUNNING
+  local earlier_attempts = r.deliveries - (was_running and 1 or 0)
   if r.state == WAITING then forget_unknown(id, r) end
   r.state = state
   r.changed = now
@@ -75,7 +76,10 @@ local function finish(id, r, state, detail, fingerprint)
   end
   if state ~= DEAD then forget_progress(id) end -- a replay goes on where it stood
   count(ENDED[state])
-  if r.cron ~= '' then end_run(r.cron, id) end
+  if r.cron ~= '' then
+    S.note_run_end(id, r, ENDED[state], was_running)
+    end_run(r.cron, id)
+  end
   if r.unique ~= '' then end_unique(id, r.unique) end
 end
 
