@@ -19,7 +19,7 @@ from tidework.model.identity import QueueName
 from tidework.model.job import Job
 
 WITHOUT_REDIS = frozenset({"cron explain", "cron import", "cron lint", "cron next", "lint"})
-PROGRAMS = frozenset({"dev", "scheduler"})
+PROGRAMS = frozenset({"dashboard", "dev", "scheduler"})
 """They run for long, as a worker does: tests of their own."""
 COMMANDS: Mapping[str, str] = {
     "cron list": "",

@@ -28,6 +28,7 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── UniqueConflictError       another job holds the unique key, and on_conflict is error
     ├── UnauthenticatedError      a request to the API does not say, or prove, who makes it
     ├── ForbiddenError            the caller may not do that, or not in that namespace
+    ├── ForeignPageError          a page of another site asks, in the name of who looks at it
     └── BrokerError
         ├── BrokerUnavailableError   Redis does not answer, or cannot serve just now
         ├── BrokerRefusedError       Redis is too old, or refuses the credentials or a right
@@ -324,6 +325,10 @@ class ForbiddenError(TideworkError):
             f"{caller} may not do this in namespace {namespace}: it needs the permission "
             f"{permission!r}. Ask who runs this server for it"
         )
+
+
+class ForeignPageError(TideworkError):
+    """A web page of another site, or by another name, has sent a request."""
 
 
 class BrokerError(TideworkError):

@@ -44,7 +44,6 @@ _WORKER = {
     "worker_stuck": "the loop of the supervisor does not turn",
     "probes_opened": "the probes listen",
     "probe_failed": "a request to the probes got no answer (debug)",
-    "request_failed": "a request to the HTTP API failed by a fault of ours",
     "probe_answered": "a request to the probes was answered (debug)",
     "settlements_left": "Redis was away at the end: jobs return when their leases expire",
     "stacks_reported": "stacks of a process, as asked for",
@@ -140,8 +139,15 @@ _OPERATOR = {
     "snapshot_used": "the API server is away: CronTasks fire as mirrored into Redis",
     "snapshot_unreadable": "a snapshot could not be read from Redis",
 }
+_API = {
+    "api_listens": "the HTTP API listens",
+    "api_ended": "the HTTP API has ended",
+    "api_failed": "the HTTP API of `tidework dev` has failed; the rest goes on",
+    "request_failed": "a request to the HTTP API failed by a fault of ours",
+    "tokens_refused": "the file of tokens is wrong; the tokens stay as they were",
+}
 
 EVENTS: Mapping[str, str] = (
-    _JOBS | _COMMANDS | _WORKER | _PROCESSES | _QUEUES | _SCHEDULES | _OPERATOR
+    _JOBS | _COMMANDS | _WORKER | _PROCESSES | _QUEUES | _SCHEDULES | _OPERATOR | _API
 )
 """Every event that Tidework logs, and what it says."""

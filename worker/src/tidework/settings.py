@@ -16,6 +16,8 @@ from tidework.model.identity import is_dns_label
 from tidework.model.lease import LEASE, POISON_CAP, RELEASE_CAP, QueueLimits
 from tidework.model.redis_url import add_login, add_url_file, read_redis_url, read_url_file
 
+DASHBOARD_PORT = 8090
+
 LogFormat = Literal["auto", "human", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 _EMPTY_IS_NONE = BeforeValidator(lambda found: None if found == "" else found)
@@ -139,6 +141,18 @@ class Settings(_Frozen):
                 f"TIDEWORK_REDIS_USERNAME, TIDEWORK_REDIS_PASSWORD_FILE: {error}"
             ) from error
         return {**found, "redis_url": with_login}
+
+
+class DashboardSettings(Settings):
+    """Where the HTTP API listens, and who may call.
+
+    dashboard_port: 0 = any free one
+    dashboard_tokens_file: see access/tokens.py; without it the API is for the loopback, to read
+    """
+
+    dashboard_host: str = "127.0.0.1"
+    dashboard_port: int = Field(default=DASHBOARD_PORT, ge=0, le=65535)
+    dashboard_tokens_file: Path | None = None
 
 
 class WorkerSettings(Settings):

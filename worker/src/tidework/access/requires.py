@@ -1,6 +1,6 @@
 """A route says what permission it needs: ``dependencies=[Depends(requires(Permission.VIEWER))]``.
 
-Without such a line a route serves nobody: tests/architecture looks for it.
+A test asks every route of the application for such a line (tests/unit/api/test_routes.py).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from fastapi import Request
 
 from tidework.access.caller import Caller, Permission
+from tidework.access.pages import refuse_foreign_pages
 from tidework.errors import ForbiddenError
 
 
@@ -17,6 +18,7 @@ def requires(permission: Permission) -> Callable[[Request], Awaitable[Caller]]:
     """A dependency that identifies the caller, and refuses one without the permission."""
 
     async def check(request: Request) -> Caller:
+        refuse_foreign_pages(request)
         context = request.app.state.context
         caller: Caller = await context.access.identify(request)
         namespace = request.query_params.get("namespace") or context.namespace

@@ -33,7 +33,7 @@ def main() -> None:
             raise
         print(
             f"tidework: this command needs the package {error.name!r}: install tidework with its "
-            "'scheduler' or 'dev' extra",
+            "'scheduler', 'dashboard' or 'dev' extra",
             file=sys.stderr,
         )
         sys.exit(2)

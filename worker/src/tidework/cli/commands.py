@@ -19,6 +19,7 @@ from tidework.settings import LogFormat, Settings, WorkerSettings, is_another_ur
 _COMMANDS = {
     "enqueue": "tidework.cli.jobs:enqueue",
     "job": "tidework.cli.jobs:job",
+    "dashboard": "tidework.cli.dashboard:dashboard",
     "dead": "tidework.cli.dead:dead",
     "queue": "tidework.cli.queues:queue",
     "cron": "tidework.cli.crons:cron",
@@ -185,6 +186,11 @@ def scheduler(files: tuple[Path, ...], **given: Any) -> None:
     help="Port of the embedded server, one that is free.  [default: any free]",
 )
 @click.option("--redis-url", help="Use this server instead of the embedded one.")
+@click.option(
+    "--dashboard-port",
+    type=click.IntRange(0, 65535),
+    help="Port of the HTTP API, 0 = any free.  [default: 8090, or the next free one]",
+)
 @namespace_option
 @log_options
 def dev(
@@ -192,6 +198,7 @@ def dev(
     data_dir: Path | None,
     redis_port: int | None,
     redis_url: str | None,
+    dashboard_port: int | None,
     **given: Any,
 ) -> None:
     """The whole system on this machine: server, scheduler and workers for the documents in FILES.
@@ -220,6 +227,7 @@ def dev(
         redis_url=redis_url or "",
         data_dir=data_dir,
         redis_port=redis_port or 0,
+        dashboard_port=dashboard_port,
         log_format=log_format,
         log_level=settings.log_level,
     )

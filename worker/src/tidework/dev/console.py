@@ -48,7 +48,10 @@ def _plural(count: int, word: str) -> str:
 def _started(found: Event) -> str:
     queues = ", ".join(found["queues"]) or "none"
     crontasks = ", ".join(found["crontasks"]) or "none"
-    return f"up     queues: {queues}; CronTasks: {crontasks}; Redis: {found['redis_url']}"
+    return (
+        f"up     API: {found['api_url']}; queues: {queues}; CronTasks: {crontasks}; "
+        f"Redis: {found['redis_url']}"
+    )
 
 
 def _scaled(found: Event) -> str:

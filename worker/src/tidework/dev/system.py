@@ -24,6 +24,7 @@ from tidework.clock import SystemClock
 from tidework.dev.applications import Applications
 from tidework.dev.autoscaler import Autoscaler, ScaledQueue
 from tidework.dev.console import Console
+from tidework.dev.local_api import LocalApi
 from tidework.dev.local_workers import LocalWorkers
 from tidework.dev.reload import Snapshot, snapshot_of, watch
 from tidework.dev.server_guard import ServerGuard
@@ -50,6 +51,7 @@ class DevOptions:
     redis_url:  another server than the embedded one, '' without
     data_dir:   where the embedded server keeps its data, None = a temporary folder
     redis_port: of the embedded server, 0 = any free one
+    dashboard_port: of the HTTP API, 0 = any free one, None = the usual one or the next free one
     """
 
     paths: tuple[Path, ...]
@@ -57,6 +59,7 @@ class DevOptions:
     redis_url: str = ""
     data_dir: Path | None = None
     redis_port: int = 0
+    dashboard_port: int | None = None
     log_format: str = "human"
     log_level: str = "info"
 
@@ -103,10 +106,11 @@ class DevSystem:
         terms = service.leadership
         autoscaler = Autoscaler(broker, terms, clock, self._console, self._queues)
         self._applications = Applications(self._common_environment(url))
+        api = LocalApi(broker, self._options.namespace, self._options.dashboard_port)
         try:
             troubles = await self._applications.start(manifests)
             await self._apply(manifests, broker, service, url)
-            self._tell_started(manifests, url if server is None else server.told_url)
+            self._tell_started(manifests, url if server is None else server.told_url, api.url)
             for error in troubles:
                 self._console.tell("refused", error=f"{error}; no worker of it can start")
             trouble = (BrokerError,)
@@ -117,6 +121,7 @@ class DevSystem:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(loop.run(), name=loop.name) for loop in loops]
                 tasks.append(group.create_task(service.run(), name="scheduler"))
+                serving = group.create_task(api.run(), name="api")
                 reloading = self._reload(broker, service, url)
                 tasks.append(group.create_task(reloading, name="reload"))
                 guards = [] if server is None else [ServerGuard(server, self._console)]
@@ -126,11 +131,14 @@ class DevSystem:
                 await self._stopping.wait()
                 await self._end_loops(tasks, loops, service)
                 await self._drain()
+                api.stop()
+                await serving
                 for guard in guarding:
                     guard.stop()
         finally:
             for scaled in self._queues.values():
                 scaled.workers.kill_all()
+            api.close()
             await broker.close()
 
     async def _end_loops(
@@ -217,10 +225,11 @@ class DevSystem:
         assert self._manifests is not None
         return set(self._manifests.commands_files)
 
-    def _tell_started(self, manifests: Manifests, url: str) -> None:
+    def _tell_started(self, manifests: Manifests, url: str, api_url: str) -> None:
         self._console.tell(
             "started",
             pid=os.getpid(),
+            api_url=api_url,
             redis_url=url,
             queues=[queue.metadata.name for queue in manifests.queues],
             crontasks=[crontask.metadata.name for crontask in manifests.crontasks],
