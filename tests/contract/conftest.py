@@ -19,7 +19,13 @@ from tidework.broker.redis.redis_broker import RedisBroker, connect
 from tidework.clock import ManualClock
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
-from tidework.model.lease import ExchangeReply, ExchangeRequest, QueueLimits, Settlement
+from tidework.model.lease import (
+    ExchangeReply,
+    ExchangeRequest,
+    QueueLimits,
+    RunTimes,
+    Settlement,
+)
 from tidework.testing.memory.broker import MemoryBroker
 
 __all__ = ["namespace", "no_leaks", "redis_server", "redis_url", "valkey"]
@@ -95,7 +101,7 @@ class Kit:
         worker: str = "w1",
         sequence: int | None = None,
         woken: bool = False,
-        served: dict[str, tuple[int, float]] | None = None,
+        served: dict[str, RunTimes] | None = None,
     ) -> ExchangeReply:
         """One exchange of ``worker``, with the next sequence unless given."""
         if sequence is None:

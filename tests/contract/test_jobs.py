@@ -11,7 +11,7 @@ from tests.contract.conftest import LEASE, Kit
 from tidework.broker.documents import MARKER
 from tidework.errors import StaleRequestError
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ClaimedJob, QueueLimits, Settlement
+from tidework.model.lease import ClaimedJob, QueueLimits, RunTimes, Settlement
 from tidework.model.outcome import JobError, Outcome
 
 BOOM = JobError("ValueError", "boom")
@@ -337,10 +337,10 @@ async def test_work_left_behind_wakes_the_next_worker(kit: Kit) -> None:
 
 
 async def test_service_times_are_averaged(kit: Kit) -> None:
-    await kit.exchange(served={"send": (4, 2.0)})
+    await kit.exchange(served={"send": RunTimes(4, 2.0, {18: 4})})
     load = await kit.broker.gather(kit.queue, horizon=timedelta(seconds=10))
     assert load.service_time == {"send": pytest.approx(0.5)}
-    await kit.exchange(served={"send": (1, 1.5)})
+    await kit.exchange(served={"send": RunTimes(1, 1.5, {22: 1})})
     load = await kit.broker.gather(kit.queue, horizon=timedelta(seconds=10))
     assert load.service_time["send"] == pytest.approx(0.55)
 

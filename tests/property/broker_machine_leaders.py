@@ -131,6 +131,7 @@ class LookActs(Player):
         ask = self.twins.ask
         ask("gather", horizon=timedelta(seconds=seconds))
         ask("stats")
+        ask("statistics")
         ask("list_errors", limit=1 + which)
         ask("workers")
         ask("crontasks")

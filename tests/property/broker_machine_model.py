@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tests.property.broker_machine_points import add_tallies, text_of_point
 from tests.support.stored_queue import HELD, Scores, StoredQueue, StoredRecord
 from tidework.broker.fires import write_fires
 from tidework.broker.keys import LAYOUT
@@ -54,6 +55,12 @@ def expected_of(state: QueueState) -> StoredQueue:
         replacing=_replacing(state),
         counters={name: count for name, count in state.counters.items() if count},
         services={task: seconds * 1000 for task, seconds in state.service_time.items()},
+        tallies="",
+        points={
+            f"{step.letter}{place}/{task}": text_of_point(number, numbers)
+            for (step, place, task), (number, numbers) in state.points.points.items()
+        },
+        point_tasks=dict(state.points.tasks),
         guard=_guard(state),
         draining=dict(state.cordons.scores),
         replies=frozenset(name for name, _ in state.replies),
@@ -87,7 +94,7 @@ def _spans(state: QueueState) -> Iterator[tuple[str, int]]:
 def normal(stored: StoredQueue) -> StoredQueue:
     """A server's queue without what the model need not know: when a record is written first,
     which task it names before the first claim, the server's run, a default that is not stored,
-    how a leader's requests are told from their copies."""
+    how a leader's requests are told from their copies, what was not added to its point yet."""
     for job_id, (task, _) in stored.jobs.items():
         record = stored.record_of(job_id)
         if record is not None:
@@ -95,6 +102,7 @@ def normal(stored: StoredQueue) -> StoredQueue:
                 record = replace(record, task=task)
             stored.records[job_id] = record
     stored.guard.pop("run", None)
+    add_tallies(stored)
     stored.meta = {k: v for k, v in stored.meta.items() if not k.startswith("last_")}
     stored.meta.setdefault("durability", "async")
     return stored

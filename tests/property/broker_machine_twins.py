@@ -48,6 +48,7 @@ READ_OUTS = frozenset(
         "list_jobs",
         "list_errors",
         "stats",
+        "statistics",
         "workers",
         "stacks",
         "gather",

@@ -22,7 +22,7 @@ from tests.property.broker_machine_draws import (
 from tests.property.broker_machine_twins import START, Sent
 from tidework.broker.documents import MARKER
 from tidework.model.backlog import Presence, StacksAnswer
-from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, Settlement
+from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, RunTimes, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
 
@@ -91,7 +91,8 @@ class WorkerActs(Player):
     ) -> None:
         """The worker's next exchange."""
         count = len(settlements)
-        served = {TASKS[count % 2]: (count, 0.75 * want)} if count else {}
+        ran = RunTimes(count, 0.75 * want, {want: 1, 20: count - 1} if count > 1 else {want: 1})
+        served = {TASKS[count % 2]: ran} if count else {}
         name = self.incarnations[worker]
         sequence = self.sequences[name] = self.sequences.get(name, 0) + 1
         request = ExchangeRequest(name, sequence, want, settlements, woken, served, most_held)

@@ -90,6 +90,9 @@ class StoredQueue:
     replacing: dict[str, str]
     counters: dict[str, int]
     services: dict[str, float]
+    tallies: str
+    points: dict[str, str]
+    point_tasks: Scores
     guard: dict[str, str]
     draining: Scores
     replies: frozenset[str]
@@ -214,7 +217,7 @@ _HASHES: Mapping[str, Any] = {
 KINDS: dict[str, str] = {
     **dict.fromkeys(QUEUE_PARTS, "hash"),
     **dict.fromkeys(("inbox", "intake"), "list"),
-    **dict.fromkeys(("term", "leader"), "string"),
+    **dict.fromkeys(("term", "leader", "tallies"), "string"),
     "replies": "names",
     **dict.fromkeys(
         [
@@ -228,6 +231,7 @@ KINDS: dict[str, str] = {
             "tombstones",
             "index",
             "errors",
+            "point_tasks",
             "unique_ttls",
             "once_ttls",
             "tasks",

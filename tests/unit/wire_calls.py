@@ -28,9 +28,10 @@ from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ExchangeRequest, Lease, Settlement
+from tidework.model.lease import ExchangeRequest, Lease, RunTimes, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
+from tidework.model.statistics import Step
 from tidework.model.unique import OnConflict, Unique
 
 ROOT = Path(__file__).parents[2]
@@ -121,7 +122,9 @@ def moment(seconds: float) -> datetime:
 
 
 def exchange(broker: RedisBroker) -> Awaitable[object]:
-    request = ExchangeRequest("host.0a1b2c3d", 2, 4, ENDS, woken=True, served={"send": (3, 0.75)})
+    request = ExchangeRequest(
+        "host.0a1b2c3d", 2, 4, ENDS, woken=True, served={"send": RunTimes(3, 0.75, {15: 1, 17: 2})}
+    )
     return broker.exchange(QUEUE, request)
 
 
@@ -182,6 +185,8 @@ CALLS: Mapping[str, Calls] = {
     ),
     "list errors": lambda b: b.list_errors(QUEUE),
     "numbers": lambda b: b.stats(QUEUE),
+    "the days of a task": lambda b: b.series(QUEUE, Step.DAY, task="send", since=moment(1.7e9)),
+    "statistics of all tasks": lambda b: b.statistics(QUEUE),
     "load": lambda b: b.gather(QUEUE, horizon=MINUTE),
     "workers": lambda b: b.workers(QUEUE),
     "cordon a worker by hand": lambda b: b.cordon(QUEUE, "host.0a1b2c3d"),

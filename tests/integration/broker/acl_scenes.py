@@ -21,7 +21,14 @@ from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
-from tidework.model.lease import ExchangeReply, ExchangeRequest, Lease, QueueLimits, Settlement
+from tidework.model.lease import (
+    ExchangeReply,
+    ExchangeRequest,
+    Lease,
+    QueueLimits,
+    RunTimes,
+    Settlement,
+)
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
 from tidework.model.unique import OnConflict, Unique
@@ -63,7 +70,7 @@ class Stage:
         self, broker: RedisBroker, sequence: int, want: int, *ends: Settlement
     ) -> ExchangeReply:
         """Of the worker ``w``."""
-        served = {"t": (1, 0.1)} if ends else {}
+        served = {"t": RunTimes(1, 0.1, {14: 1})} if ends else {}
         request = ExchangeRequest("w", sequence, want, ends, woken=True, served=served)
         return await broker.exchange(self.queue, request)
 
@@ -81,6 +88,11 @@ class Stage:
         ends = [end(name, sequence, Outcome.bury(ERROR)) for name in names]
         assert sorted(await self.claim(sequence, len(names))) == sorted(names)
         await self.exchange(self.staff, sequence + 1, 0, *ends)
+
+    def have_counted_much(self) -> None:
+        """More than is written down before it is added up."""
+        line = f"{int(datetime.now(UTC).timestamp() // 60)} t e:1\n"
+        self.client.append(self.key("tallies"), line * 3000)
 
     def be_unknown(self) -> None:
         """To whoever lists the queues."""
@@ -125,6 +137,7 @@ async def look(stage: Stage) -> None:
     assert await broker.crontasks(queue) == {}
     assert await broker.cron_record(queue, "c") is not None
     assert queue in await broker.queues()
+    assert (await broker.statistics(queue))[0].hour.enqueued == 6
 
 
 async def page_through(broker: RedisBroker, queue: QueueName) -> None:
@@ -146,6 +159,7 @@ async def produce(stage: Stage) -> None:
     await stage.hold_run()
     await stage.have_dead(2, "dead1", "dead2")
     stage.put_document(b"in intake", "intake")
+    stage.have_counted_much()
 
     stage.be_unknown()
     replace = Unique("k", on_conflict=OnConflict.REPLACE)
@@ -171,6 +185,7 @@ async def produce(stage: Stage) -> None:
     assert len(await broker.workers(queue)) == 1
     assert await broker.tasks(queue) == ()
     await stage.staff.leave(queue, "w")
+    assert (await broker.statistics(queue))[0].hour.enqueued > 2000
     assert await broker.pause(queue, "a look")
     assert await broker.resume(queue)
     stage.client.delete(stage.key("inbox"))
@@ -183,6 +198,7 @@ async def work(stage: Stage) -> None:
     broker, queue = stage.player, stage.queue
     run = await stage.hold_run()
     stage.leave_tombstone()
+    stage.have_counted_much()
     stage.client.delete(stage.key("inbox"))
 
     stage.be_unknown()
@@ -243,6 +259,7 @@ async def schedule(stage: Stage) -> None:
     await stage.put("ready1")
     stage.put_document(b"in intake", "intake")
     stage.leave_tombstone()
+    stage.have_counted_much()
 
     stage.be_unknown()
     await broker.open_queue(queue)
@@ -289,6 +306,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "list_jobs",
         "list_errors",
         "stats",
+        "statistics",
         "gather",
         "workers",
         "cron_record",
@@ -310,6 +328,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "list_jobs",
         "list_errors",
         "stats",
+        "statistics",
     ),
     "worker": (
         "open_queue",

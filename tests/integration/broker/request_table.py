@@ -46,7 +46,7 @@ from tests.integration.broker.request_steps import (
 from tests.integration.broker.rig import FAR, MINUTE, TERM, Row, fire, job
 from tidework.model.durability import Durability
 from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
-from tidework.model.lease import ExchangeRequest
+from tidework.model.lease import ExchangeRequest, RunTimes
 from tidework.model.unique import OnConflict
 
 JOBS = [
@@ -143,7 +143,7 @@ WORKERS = [
         "exchange",
         "settles in every way, claims, and has measured",
         lambda rig, broker: broker.exchange(
-            rig.queue, ExchangeRequest("w", 2, 2, SETTLED, served={"t": (2, 0.5)})
+            rig.queue, ExchangeRequest("w", 2, 2, SETTLED, served={"t": RunTimes(2, 0.5, {16: 2})})
         ),
         before=claim_all,
         newer=lambda rig: rig.exchange("w", 3, 9),

@@ -36,6 +36,7 @@ async def test_every_read_out_is_answered(redis_url: str, namespace: str) -> Non
         assert (await broker.list_jobs(queue, JobState.READY)).ids == ("a",)
         assert (await broker.stats(queue)).states[JobState.READY] == 1
         assert (await broker.gather(queue, horizon=timedelta(0))).backlog == 1
+        assert (await broker.statistics(queue))[0].day.enqueued == 1
         assert await broker.list_errors(queue) == ()
         assert await broker.workers(queue) == ()
         assert await broker.cron_record(queue, "c1") is None

@@ -12,7 +12,7 @@ from tests.support.waiting import let_turn, until
 from tests.unit.worker.consumers import QUEUE, Bench, sequences
 from tidework.broker.documents import MARKER
 from tidework.model.job import JobState
-from tidework.model.lease import ExchangeRequest
+from tidework.model.lease import ExchangeRequest, RunTimes
 from tidework.model.outcome import JobError, Outcome, OutcomeKind
 from tidework.worker.queue import consumer as consumer_module
 
@@ -57,7 +57,7 @@ async def test_one_exchange_settles_and_claims(bench: Bench) -> None:
     (request,) = bench.broker.requests[before:]
     assert [found.id for found in request.settlements] == ["a"]
     assert request.want == 1
-    assert request.served == {"t": (1, 0.2)}
+    assert request.served == {"t": RunTimes(1, 0.2, {16: 1})}
 
 
 async def test_a_failed_exchange_is_sent_again_unchanged(bench: Bench) -> None:

@@ -45,6 +45,7 @@ from tidework.model.lease import (
     RenewReply,
 )
 from tidework.model.progress import Key, ProgressNote
+from tidework.model.statistics import ALL_TASKS, Series, Step, TaskStatistics
 
 KEEP_TASKS = timedelta(days=1)
 """A task that was not announced for so long is forgotten when another worker announces its own."""
@@ -354,9 +355,29 @@ class CronHistory(Store, Protocol):
         """
 
 
+class Statistics(Store, Protocol):
+    """What happened to the jobs of a queue over time: for people."""
+
+    async def series(
+        self,
+        queue: QueueName,
+        step: Step,
+        *,
+        task: str = ALL_TASKS,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Series:
+        """What was counted by the minute, hour or day, of one task or of all; from and to the
+        point in which ``since`` and ``until`` lie, of those that are kept (``Step.kept``)."""
+
+    async def statistics(self, queue: QueueName) -> tuple[TaskStatistics, ...]:
+        """Each task in its last hour and day, by name; the sum of all comes first. Of one moment
+        each, though not of the same."""
+
+
 class Leader(Fleet, Leadership, Schedules, Protocol):
     """What the scheduler and the operator call."""
 
 
-class Broker(Producer, Claims, Leader, CronHistory, Protocol):
+class Broker(Producer, Claims, Statistics, Leader, CronHistory, Protocol):
     """All roles."""

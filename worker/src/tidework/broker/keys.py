@@ -32,6 +32,9 @@ number in the prefix is the layout version.
     replacing   hash   links between a job told to stop and the one that replaces it
     counters    hash   name -> sum of transitions
     services    hash   task -> moving average of its seconds
+    tallies     string lines of what was counted lately (scripts/fragments/tallies.lua)
+    points      hash   sums of those by task and minute, hour, day (scripts/fragments/points.lua)
+    point_tasks zset   task that has points, by the last minute in which it was counted
     guard       hash   run id of the server, last sign of life, time until which nobody reaps
     draining    zset   incarnation of a cordoned worker, by the ms until which it is, plus BY_PERSON
                        (broker/cordons.py) if a person did so
@@ -84,6 +87,9 @@ QUEUE_PARTS = (
     "replacing",
     "counters",
     "services",
+    "tallies",
+    "points",
+    "point_tasks",
     "guard",
     "draining",
     "replies",

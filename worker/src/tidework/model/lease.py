@@ -73,13 +73,23 @@ class Settlement:
 
 
 @dataclass(frozen=True, slots=True)
+class RunTimes:
+    """How long attempts ran: their number, seconds in all, and how many in each bucket that has
+    any (``statistics.bucket_of``)."""
+
+    count: int
+    seconds: float
+    buckets: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class ExchangeRequest:
     """Settle and claim in one step.
 
     sequence: counts the incarnation's exchanges with this queue, from 1; a resend repeats it
     want:     how many jobs to claim at most
     woken:    a wake-up marker was taken from the inbox and is to be removed from intake
-    served:   task -> (number of attempts that ran, their seconds in all) since the last exchange
+    served:   task -> attempts that ran since the last exchange
     most_held: None, or of one sent behind a wait (``Broker.wait_then_exchange``): it claims only as
               far as the incarnation holds no more leases of the queue than that. Such a one has the
               next number like any other, and is resent like any other; of the two kinds each is
@@ -91,7 +101,7 @@ class ExchangeRequest:
     want: int
     settlements: tuple[Settlement, ...] = ()
     woken: bool = False
-    served: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    served: Mapping[str, RunTimes] = field(default_factory=dict)
     most_held: int | None = None
 
 

@@ -115,6 +115,22 @@ class StatsParts(NamedTuple):
         return cls._make((*reply[:named], reply[named:]))
 
 
+class StatisticsParts(NamedTuple):
+    """See statistics.lua. ``points``: all that follows."""
+
+    now: int
+    first: int
+    last: int
+    tallies: bytes
+    points: Sequence[Sequence[bytes]]
+
+    @classmethod
+    def of(cls, reply: Sequence[Any]) -> StatisticsParts:
+        """There is one of them for each task."""
+        named = len(cls._fields) - 1
+        return cls._make((*reply[:named], reply[named:]))
+
+
 REPLIES: dict[str, tuple[str, ...]] = {
     "exchange": ExchangeParts._fields,
     "gather": GatherParts._fields,
@@ -122,6 +138,7 @@ REPLIES: dict[str, tuple[str, ...]] = {
     "prune": PruneParts._fields,
     "reap": ReapParts._fields,
     "renew": RenewParts._fields,
+    "statistics": (*StatisticsParts._fields[:-1], "..."),
     "stats": (*StatsParts._fields[:-1], "..."),
 }
 """Script to what its header names."""

@@ -36,6 +36,7 @@ from tidework.broker.redis.replies import (
     read_renewal,
     read_upkeep,
 )
+from tidework.broker.redis.statistics import RedisStatistics
 from tidework.broker.redis.stored import stored_body
 from tidework.broker.scripts import Value
 from tidework.errors import (
@@ -85,7 +86,7 @@ def connect_blocking(url: str) -> RedisBroker:
     return RedisBroker(BlockingTransport(url))
 
 
-class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
+class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts, RedisStatistics):
     """Implements Broker over a Transport."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
@@ -206,8 +207,9 @@ class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts):
         for token, ids in succeeded.items():
             rest += (token, len(ids), *ids)
         rest += settled
-        for task, (count, seconds) in request.served.items():
-            rest += (task, count, seconds * 1000)
+        for task, ran in request.served.items():
+            rest += (task, ran.count, ran.seconds * 1000, len(ran.buckets))
+            rest += [value for bucket in ran.buckets.items() for value in bucket]
         limits = self._limits_of(queue)
         return rest, {
             "incarnation": request.incarnation,

@@ -2,11 +2,12 @@
 -- flags: allow-oom
 -- keys: jobs
 -- args: id
--- uses: now reads writes record waiting unique index progress finish cancel
--- seldom: fires
+-- uses: now reads writes record waiting tallies unique index progress finish cancel
+-- seldom: fires points
 -- Returns 'cancelled', 'requested', 'finished' or 'unknown'.
 local answer = cancel(A.id)
 count('cancel_requests')
+write_tallies()
 wake()
 flush()
 return answer

@@ -4,8 +4,8 @@
 -- args: term ...
 --       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
 --       job id, body, priority, due ms (due_at())
--- uses: now reads writes record waiting unique index progress finish cancel known insert fence cron
--- seldom: fires
+-- uses: now reads writes record waiting tallies unique index progress finish cancel known insert fence cron
+-- seldom: fires points
 -- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
 local GROUP = 10
 
@@ -56,6 +56,7 @@ expect(ids)
 for i = A.rest, #ARGV, GROUP do
   answers[#answers + 1] = decide(unpack(ARGV, i, i + GROUP - 1))
 end
+write_tallies()
 wake()
 flush()
 return {'ok', answers}

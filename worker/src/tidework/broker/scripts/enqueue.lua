@@ -3,8 +3,8 @@
 -- No allow-oom: a full server refuses new work.
 -- keys: jobs
 -- args: ...          groups of: id, body, priority, due ms (due_at()), unique ('' = none)
--- uses: now reads writes record waiting known
--- seldom: unique index progress finish cancel insert fires
+-- uses: now reads writes record waiting known tallies
+-- seldom: unique index progress finish cancel insert fires points
 -- Returns {'ok', {1 inserted | 0 known | id of the key's holder...}} or {'conflict', key, holder}.
 local GROUP = 5
 
@@ -42,6 +42,7 @@ for i = A.rest, #ARGV, GROUP do
     ready[n + 1], ready[n + 2] = text(priority * BY_PRIORITY + now), id
     n = n + 2
     read[id] = body
+    tally(task_of(body), 'e')
     answers[a] = 1
   else
     local found = S.insert(id, body, tonumber(priority), due, '', false, unique)
@@ -52,6 +53,7 @@ send('HSET', K.jobs, bodies)
 send('ZADD', K.ready, ready)
 count('enqueued', n / 2)
 note_ready(n / 2)
+write_tallies()
 wake()
 flush()
 return {'ok', answers}

@@ -5,10 +5,11 @@
 -- keys: replies seen services jobs draining
 -- args: incarnation sequence want woken lease_ms poison_cap release_cap keep_succeeded_ms keep_dead_ms keep_count batch most_held succeeded settled served ...
 --       succeeded x (token, number, ids), without results; then settled x (id, token, kind, delay ms
---       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms)
+--       or, of a dead job, its error's fingerprint, detail, cause in words); then served x (task, count, ms, buckets,
+--       then buckets x (bucket, count)), see tallies.lua
 -- reply: status next_due ready documents refused claimed cordoned paused stacks_asked
--- uses: now reads writes record waiting documents progress success guard stamp due reap prune asked
--- seldom: unique index history finish settle oldest cordon set_back fires
+-- uses: now reads writes record waiting documents progress tallies success guard stamp due reap prune asked
+-- seldom: unique index history finish settle oldest cordon set_back fires points
 -- status: 'ok', or it returns {'stale', last sequence}; next_due: ms, -1 = nothing; ready: jobs left;
 -- refused: ids; claimed: x (id, task + zero byte + body, then unless this is its first delivery:
 -- attempt, deliveries, losses, releases); cordoned, paused: 1 if so; stacks_asked: 1 if nothing was
@@ -110,7 +111,7 @@ local function take_ready(want)
 end
 
 local function claim(ids, scores)
-  -- Jobs that were never claimed, of one score and task, have the same record: made once.
+  -- Jobs that were never claimed, of one score and task, have the same record: made and counted once.
   local first_claims = {}
 
   local function claimed_now(r, body)
@@ -123,11 +124,15 @@ local function claim(ids, scores)
 
   local function first_claim(score, body)
     local of_score, task = entries(first_claims, score), task_of(body)
-    if not of_score[task] then
+    local found = of_score[task]
+    if not found then
       local number = tonumber(score)
-      of_score[task] = claimed_now(fresh(math.floor(number / BY_PRIORITY), number % BY_PRIORITY), body)
+      local due = number % BY_PRIORITY
+      found = {packed = claimed_now(fresh(math.floor(number / BY_PRIORITY), due), body), due = due, number = 0}
+      of_score[task] = found
     end
-    return of_score[task]
+    found.number = found.number + 1
+    return found.packed
   end
 
   local read, bodies = look_up(K.records, ids), look_up(K.jobs, ids)
@@ -146,12 +151,16 @@ local function claim(ids, scores)
         if string.sub(r.unique, 1, 1) == 's' then S.free_key(id, r.unique) end
         if r.releases > 0 then S.note_unknown_claimed(id) end
         records[2 * n] = claimed_now(r, body)
+        tally_claims(r.task, r.available, 1)
         claimed[n] = {id, body, r.attempt, r.deliveries, r.losses, r.releases}
       else
         records[2 * n] = first_claim(scores[i], body)
         claimed[n] = {id, body}
       end
     end
+  end
+  for _, of_score in pairs(first_claims) do
+    for task, found in pairs(of_score) do tally_claims(task, found.due, found.number) end
   end
   send('HSET', K.records, records)
   send('ZADD', K.leases, leases)
@@ -177,11 +186,17 @@ local function settle_one(id, token, kind, extra, detail, cause)
   if not holds then refused[#refused + 1] = id end
 end
 
-local function note_served(task, served, served_ms)
+-- Returns where the next one is.
+local function note_served(at)
+  local task, served, served_ms, buckets = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local mean = served_ms / served
   local average = tonumber(redis.call('HGET', K.services, task)) or mean
   local weight = 1 - (1 - SERVICE_WEIGHT) ^ served
   redis.call('HSET', K.services, task, average + weight * (mean - average))
+  tally(task, 'X', math.floor(served_ms * 1000 + 0.5))
+  at = at + 4
+  for i = at, at + 2 * buckets - 1, 2 do tally(task, 'x' .. ARGV[i], ARGV[i + 1]) end
+  return at + 2 * buckets
 end
 
 local function settle_all()
@@ -204,8 +219,7 @@ local function settle_all()
     at = at + 6
   end
   for _ = 1, tonumber(A.served) do
-    note_served(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
-    at = at + 3
+    at = note_served(at)
   end
 end
 
@@ -221,6 +235,7 @@ if want > 0 and count_ready() > 0 then claim_up_to(want) end
 if settles then
   prune(batch, tonumber(A.keep_succeeded_ms), tonumber(A.keep_dead_ms), tonumber(A.keep_count))
 end
+write_tallies()
 wake()
 replied[AT], replied[AT + 1] = sequence, claimed_ids
 if AT == 1 then replied[3] = refused end

@@ -3,14 +3,15 @@
 -- while less than `more` jobs are ready, and the inbox becomes jobs as fast as those are done.
 -- flags: allow-oom
 -- args: accepted rejected more most_bytes longest ...
--- uses: now reads writes record waiting unique index progress finish cancel known insert large intake
--- seldom: fires
+-- uses: now reads writes record waiting tallies unique index progress finish cancel known insert large intake
+-- seldom: fires points
 -- Returns as intake.lua.
 take_in(A.rest, tonumber(A.accepted), tonumber(A.rejected))
 local more, moved = tonumber(A.more), {}
 if more > 0 and count_ready() < more then
   moved = move(more, tonumber(A.most_bytes), tonumber(A.longest))
 end
+write_tallies()
 wake()
 flush()
 return moved

@@ -4,7 +4,7 @@
 -- flags: allow-oom
 -- keys: jobs records details dead
 -- args: ...          ids
--- uses: now reads writes record waiting unique index progress finish
+-- uses: now reads writes record waiting tallies unique index progress finish
 -- seldom: fires
 -- Returns one of 'replayed', 'unknown', 'not_dead', 'unique' (its key is held), 'cut' per id.
 

@@ -2,8 +2,8 @@
 -- counted as an active run. With a term, a nonce that ran already is refused.
 -- keys: crons
 -- args: term uid nonce job_id body priority note
--- uses: now reads writes record waiting unique index progress finish cancel known insert fence cron
--- seldom: fires
+-- uses: now reads writes record waiting tallies unique index progress finish cancel known insert fence cron
+-- seldom: fires points
 -- Returns {'stale', stored term} or {'ok', 1 if enqueued}.
 local last
 if A.term ~= '' then
@@ -24,6 +24,7 @@ if inserted and redis.call('HGET', K.crons, A.uid .. '/fingerprint') then
 end
 -- A copy that comes after another nonce leaves that one be, or that would run once more.
 if A.term ~= '' and (inserted or not last) then write_cron(A.uid, 'run_now', A.nonce) end
+write_tallies()
 wake()
 flush()
 return {'ok', inserted and 1 or 0}

@@ -38,12 +38,15 @@ from tidework.testing.memory.presence import MemoryPresence
 from tidework.testing.memory.progress import MemoryProgress
 from tidework.testing.memory.readouts import MemoryReadouts
 from tidework.testing.memory.state import QueueState
+from tidework.testing.memory.statistics import MemoryStatistics
 
 BATCH = 100
 SEEN_EVERY = 16
 
 
-class MemoryBroker(MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, MemoryReadouts):
+class MemoryBroker(
+    MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, MemoryReadouts, MemoryStatistics
+):
     """A Broker that lives and dies with its process."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:

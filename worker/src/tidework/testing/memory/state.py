@@ -20,6 +20,7 @@ from tidework.testing.memory.store import QueueStore
 
 CAPPED_RELEASE_DELAY_MS = 5_000
 _MS = timedelta(milliseconds=1)
+_TALLIED = {JobState.SUCCEEDED: "s", JobState.DEAD: "d", JobState.CANCELLED: "c"}
 
 
 class QueueState(QueueStore):
@@ -59,6 +60,7 @@ class QueueState(QueueStore):
             self._note_due(available)
         self.entries[job.id] = entry
         self.counters["enqueued"] += 1
+        self.tally(job.task, "e")
         return Enqueued(job.id, True)
 
     def _note_due(self, available_ms: int) -> None:
@@ -114,6 +116,7 @@ class QueueState(QueueStore):
             )
             if entry.unique is not None and entry.unique.until is UniqueUntil.START:
                 self.uniques.free(entry.id, entry.unique.key)
+            self.points.tally_claim(self.now, entry.task, entry.available_ms)
             entry.state = JobState.RUNNING
             entry.attempt += 1
             entry.deliveries += 1
@@ -152,9 +155,12 @@ class QueueState(QueueStore):
             self._finish(entry, JobState.SUCCEEDED, detail)
             entry.token = found.token
         elif kind is OutcomeKind.BURY:
+            self.tally(entry.task, "f")
             self._finish(entry, JobState.DEAD, detail)
         elif kind is OutcomeKind.RETRY:
             self.counters["retried"] += 1
+            self.tally(entry.task, "f")
+            self.tally(entry.task, "r")
             entry.detail = detail
             self._wait_again(entry, self.now + delay_ms)
         elif is_over:
@@ -176,6 +182,7 @@ class QueueState(QueueStore):
 
     def _release(self, entry: Entry, delay_ms: int) -> None:
         self.counters["released"] += 1
+        self.tally(entry.task, "g")
         entry.releases += 1
         if entry.releases > self.limits.release_cap:
             self._wait_again(entry, self.now + max(delay_ms, CAPPED_RELEASE_DELAY_MS))
@@ -187,6 +194,7 @@ class QueueState(QueueStore):
     def _lose(self, entry: Entry, detail: bytes, *, waited_ms: int) -> bool:
         """Count a loss; True if that made the job a dead letter."""
         self.counters["lost"] += 1
+        self.tally(entry.task, "l")
         entry.losses += 1
         entry.attempt -= 1
         entry.detail = detail
@@ -218,6 +226,7 @@ class QueueState(QueueStore):
         if state is not JobState.DEAD:
             entry.progress = b""
         self.counters[state.value] += 1
+        self.tally(entry.task, _TALLIED[state])
         if entry.cron:
             self.fires.note_end(entry, was_running=was_running)
         if entry.cron and not self.active_runs(entry.cron, held=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Mapping
 from datetime import timedelta
@@ -16,10 +17,13 @@ from tidework.model.lease import (
     ExchangeReply,
     Lease,
     QueueLimits,
+    RunTimes,
 )
+from tidework.model.statistics import NO_TASK
 from tidework.testing.memory.clock import latest_span, set_back
 from tidework.testing.memory.entry import Cron, Entry
 from tidework.testing.memory.fires import Fires
+from tidework.testing.memory.points import Points
 from tidework.testing.memory.unique import Uniques
 from tidework.testing.memory.workers import Cordons, StackRequests
 
@@ -46,6 +50,7 @@ class QueueStore:
         self.presence: dict[str, Presence | None] = {}  # None: it has left
         self.seen: dict[str, int] = {}
         self.service_time: dict[str, float] = {}
+        self.points = Points()
         self.tasks: dict[str, int] = {}  # announced, by when (ms)
         self.announced = ""
         self.tombstones: dict[str, int] = {}
@@ -157,12 +162,19 @@ class QueueStore:
                 self.cordons.note_person(name, self.now, cordons=False)
                 self.stack_requests.forget(name)
 
-    def note_served(self, served: Mapping[str, tuple[int, float]]) -> None:
+    def tally(self, task: str, name: str, by: int = 1) -> None:
+        """Count for the statistics."""
+        self.points.tally(self.now, task or NO_TASK, name, by)
+
+    def note_served(self, served: Mapping[str, RunTimes]) -> None:
         """Move each task's average service time towards what was just measured."""
-        for task, (count, seconds) in served.items():
-            mean = seconds / count
+        for task, ran in served.items():
+            self.tally(task, "X", math.floor(ran.seconds * 1000 * 1000 + 0.5))
+            for bucket, number in ran.buckets.items():
+                self.tally(task, f"x{bucket}", number)
+            mean = ran.seconds / ran.count
             known = self.service_time.get(task)
-            weight = 1 - (1 - SERVICE_WEIGHT) ** count
+            weight = 1 - (1 - SERVICE_WEIGHT) ** ran.count
             self.service_time[task] = mean if known is None else known + weight * (mean - known)
 
     def new_cron(self, uid: str, fingerprint: str, start: int) -> Cron:

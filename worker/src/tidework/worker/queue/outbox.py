@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tidework.model.lease import ExchangeRequest, Settlement
+from tidework.model.lease import ExchangeRequest, RunTimes, Settlement
+from tidework.model.statistics import bucket_of
 from tidework.worker.places.claims import Grant
 
 SETTLE_WITHIN = 0.01
@@ -21,12 +22,20 @@ class UnderWay:
     resend_at: float = 0.0
 
 
+@dataclass(slots=True)
+class _Ran:
+    """Attempts of a task that ended since the last exchange."""
+
+    seconds: float = 0.0
+    buckets: dict[int, int] = field(default_factory=dict)
+
+
 class Outbox:
     """Outcomes of one queue that go with its next exchange; times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._settlements: list[Settlement] = []
-        self._served: dict[str, tuple[int, float]] = {}
+        self._served: dict[str, _Ran] = {}
         self._at = 0.0
 
     def __len__(self) -> int:
@@ -42,8 +51,12 @@ class Outbox:
 
     def note_served(self, task: str, seconds: float) -> None:
         """An attempt ran for ``seconds``."""
-        count, total = self._served.get(task, (0, 0.0))
-        self._served[task] = (count + 1, total + seconds)
+        ran = self._served.get(task)
+        if ran is None:
+            ran = self._served[task] = _Ran()
+        ran.seconds += seconds
+        bucket = bucket_of(seconds)
+        ran.buckets[bucket] = ran.buckets.get(bucket, 0) + 1
 
     def hurry(self) -> None:
         """What is in it waits no longer."""
@@ -53,9 +66,13 @@ class Outbox:
         """When to settle; None = nothing is in it."""
         return self._at if self._settlements else None
 
-    def take(self, most: int) -> tuple[tuple[Settlement, ...], Mapping[str, tuple[int, float]]]:
-        """Outcomes, and task -> attempts and their seconds in all."""
-        taken, served = tuple(self._settlements[:most]), self._served
+    def take(self, most: int) -> tuple[tuple[Settlement, ...], Mapping[str, RunTimes]]:
+        """Outcomes, and task -> attempts that ran."""
+        taken = tuple(self._settlements[:most])
+        served = {
+            task: RunTimes(sum(ran.buckets.values()), ran.seconds, ran.buckets)
+            for task, ran in self._served.items()
+        }
         del self._settlements[:most]
         self._served = {}
         return taken, served

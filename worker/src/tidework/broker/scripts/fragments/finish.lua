@@ -1,6 +1,7 @@
 -- keys: jobs leases details succeeded dead cancelled crons runs unknown unknown_until
 -- The end of jobs, and what follows from it for the CronTask whose run it was.
 local ENDED = {[SUCCEEDED] = 'succeeded', [DEAD] = 'dead', [CANCELLED] = 'cancelled'}
+local TALLIED = {[SUCCEEDED] = 's', [DEAD] = 'd', [CANCELLED] = 'c'}
 
 -- A job whose worker did not know its task: when it is due, and until when it waits for a worker that
 -- does. Meanwhile it asks for no worker (gather.lua). While it is claimed the latter is negative: the
@@ -76,6 +77,7 @@ local function finish(id, r, state, detail, fingerprint)
   end
   if state ~= DEAD then forget_progress(id) end -- a replay goes on where it stood
   count(ENDED[state])
+  tally(r.task == '' and NO_TASK or r.task, TALLIED[state])
   if r.cron ~= '' then
     S.note_run_end(id, r, ENDED[state], was_running)
     end_run(r.cron, id)
@@ -99,6 +101,7 @@ local LOSS_PAUSES = {1, 10, 50}
 -- waited_ms: part of the pause that is over already. True if that made the job a dead letter.
 local function lose(id, r, detail, poison_cap, fingerprint, waited_ms)
   count('lost')
+  tally(r.task, 'l')
   r.losses = r.losses + 1
   r.attempt = r.attempt - 1
   if r.losses >= poison_cap then

@@ -51,6 +51,7 @@ local function insert(id, body, priority, due, cron, hold, spec)
   local available, is_span = due_at(due)
   put(K.jobs, id, body)
   count('enqueued')
+  tally(task_of(body), 'e')
   if cron ~= '' then redis.call('ZADD', K.runs, 0, cron .. '|' .. id) end
   if cron ~= '' or unique ~= '' then
     local r = fresh(priority, available)

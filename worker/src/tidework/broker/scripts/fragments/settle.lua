@@ -4,6 +4,7 @@ local CAPPED_RELEASE_DELAY_MS = 5000
 
 local function release(id, r, delay_ms)
   count('released')
+  tally(r.task, 'g')
   r.releases = r.releases + 1
   if r.releases > tonumber(A.release_cap) then
     wait_again(id, r, now + math.max(delay_ms, CAPPED_RELEASE_DELAY_MS))
@@ -37,9 +38,12 @@ local function settle(id, token, kind, extra, detail, cause)
   if cancelled then
     finish(id, r, CANCELLED, '')
   elseif kind == 'b' then
+    tally(r.task, 'f')
     finish(id, r, DEAD, detail, extra)
   elseif kind == 'r' then
     count('retried')
+    tally(r.task, 'f')
+    tally(r.task, 'r')
     put(K.details, id, detail)
     wait_again(id, r, now + tonumber(extra))
   elseif is_over then

@@ -9,7 +9,8 @@ local function success_of(packed)
   if not found then
     local r = unpack_record(packed)
     found = {token = r.state == RUNNING and r.token, worker = worker_of(r.token), repeated = r.deliveries > 1,
-      plain = r.cron == '' and r.unique == '' and r.releases == 0}
+      plain = r.cron == '' and r.unique == '' and r.releases == 0,
+      task = r.task}
     r.state, r.changed = SUCCEEDED, now
     found.packed = pack_record(r)
     successes[packed] = found
@@ -42,6 +43,7 @@ local function succeed(id, token, detail)
   end
   forget_progress(id)
   count('succeeded')
+  tally(success.task, 's')
   count_leases(success.worker, -1)
   return true
 end
