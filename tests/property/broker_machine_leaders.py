@@ -98,6 +98,18 @@ class CronActs(LeaderActs, WorkerActs):
         self.ids.append(job.id)
         self.twins.ask("run_now", None if by_hand else self._term(of), uid, name, job)
 
+    @act(2, uid=UIDS, seconds=st.sampled_from((None, 1, 30)), who=st.sampled_from(("ann", "bob")))
+    def suspend_and_fire(self, uid: str, seconds: int | None, who: str) -> None:
+        """Two people may do so at once, and it may be over, or not, when the next fire is due."""
+        until = None if seconds is None else from_ms(self.twins.now + 1000 * seconds)
+        self.twins.ask("suspend_cron", uid, by=who, reason="a repair", until=until)
+        self.twins.let_pass(1_000)
+        self.fire(0, uid, [FirePlan(1)])
+
+    @act(1, uid=UIDS)
+    def resume_cron(self, uid: str) -> None:
+        self.twins.ask("resume_cron", uid)
+
     def _mirror(self, uid: str) -> None:
         """Nobody admits what is not mirrored."""
         if uid not in self.twins.stored.crontasks:

@@ -207,6 +207,10 @@ CALLS: Mapping[str, Calls] = {
         ],
     ),
     "run a CronTask by hand": lambda b: b.run_now(QUEUE, None, "c1", "n1", RUN),
+    "suspend a CronTask for a while": lambda b: b.suspend_cron(
+        QUEUE, "c1", by="ann", reason="a repair", until=moment(1.7e9)
+    ),
+    "resume it": lambda b: b.resume_cron(QUEUE, "c1"),
     "look at a CronTask": lambda b: b.cron_record(QUEUE, "c1"),
     "look at the history of a CronTask": lambda b: b.fires(QUEUE, "c1"),
 }

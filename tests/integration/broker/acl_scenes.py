@@ -136,6 +136,7 @@ async def look(stage: Stage) -> None:
     assert record.error == ERROR
     assert await broker.crontasks(queue) == {}
     assert await broker.cron_record(queue, "c") is not None
+    assert len(await broker.fires(queue, "c")) == 2
     assert queue in await broker.queues()
     assert (await broker.statistics(queue))[0].hour.enqueued == 6
 
@@ -188,6 +189,9 @@ async def produce(stage: Stage) -> None:
     assert (await broker.statistics(queue))[0].hour.enqueued > 2000
     assert await broker.pause(queue, "a look")
     assert await broker.resume(queue)
+    await stage.staff.put_crontasks(queue, 1, {"c": b"{}"})
+    assert await broker.suspend_cron(queue, "c", by="ann", reason="a repair") is not None
+    assert await broker.resume_cron(queue, "c") is not None
     stage.client.delete(stage.key("inbox"))
     await broker.enqueue(queue, [job("wakes somebody")])
     assert stage.client.lrange(stage.key("inbox"), 0, -1) == [b"!"]
@@ -320,6 +324,8 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "purge",
         "pause",
         "resume",
+        "suspend_cron",
+        "resume_cron",
         "cordon",
         "uncordon",
         "ask_stacks",

@@ -196,6 +196,18 @@ async def run_by_hand_again(rig: Rig) -> None:
     await rig.broker.run_now(rig.queue, TERM, "c0", "n2", job("c0-run-n2"))
 
 
+def suspend_it(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+    return broker.suspend_cron(rig.queue, "c0", by="ann", reason="a repair")
+
+
+async def suspend(rig: Rig) -> None:
+    await suspend_it(rig, rig.broker)
+
+
+async def resume_it(rig: Rig) -> None:
+    await rig.broker.resume_cron(rig.queue, "c0")
+
+
 def decide(*requests: FireRequest) -> Request:
     return lambda rig, broker: broker.decide_fires(rig.queue, TERM, requests)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from tests.integration.broker.request_crontasks import CRONTASKS
 from tests.integration.broker.request_documents import DOCUMENTS
 from tests.integration.broker.request_once import BLOCKS
 from tests.integration.broker.request_progress import NOTES
 from tests.integration.broker.request_steps import (
     BROKEN,
     SETTLED,
-    admit,
-    admit_again,
     announce_next,
     announce_others,
     answer,
@@ -21,21 +20,14 @@ from tests.integration.broker.request_steps import (
     claim_all,
     cordon_and_ask,
     cordon_old,
-    decide,
     end_run,
-    end_run_and_fire,
-    end_runs,
-    fire_on,
     given,
     hold_run,
     lead,
     leave,
-    mirror_others,
     refuse_document,
     run_and_forget,
     run_and_take_key,
-    run_by_hand,
-    run_by_hand_again,
     start_run,
     start_unique,
     take_marker,
@@ -43,9 +35,8 @@ from tests.integration.broker.request_steps import (
     upkeep,
     whole,
 )
-from tests.integration.broker.rig import FAR, MINUTE, TERM, Row, fire, job
+from tests.integration.broker.rig import FAR, MINUTE, TERM, Row, job
 from tidework.model.durability import Durability
-from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
 from tidework.model.lease import ExchangeRequest, RunTimes
 from tidework.model.unique import OnConflict
 
@@ -313,68 +304,6 @@ LEADERS = [
         newer=lambda rig: rig.broker.drain(rig.queue, TERM, [], 0, ttl=MINUTE),
         alike=whole,
     ),
-]
-
-CRONTASKS = [
-    Row(
-        "put_crontasks",
-        "one comes, one has left since",
-        lambda rig, broker: broker.put_crontasks(rig.queue, TERM, {"c0": b"{}", "c1": b"{}"}),
-        newer=mirror_others,
-    ),
-    Row("admit_cron", "a new record", admit("f", 900), newer=fire_on, alike=whole),
-    Row(
-        "admit_cron",
-        "another schedule, and one more since",
-        admit("g", 950),
-        before=lambda rig: rig.admit("c1"),
-        newer=admit_again,
-        heal=admit_again,
-        reason="its next fire is refused as of another schedule, and it is admitted anew",
-        alike=whole,
-    ),
-    Row(
-        "admit_cron",
-        "a watermark set forward",
-        admit("f", 2000, reset=True),
-        before=lambda rig: rig.admit("c1"),
-        newer=fire_on,
-        alike=whole,
-    ),
-    Row(
-        "decide_fire",
-        "of two CronTasks",
-        decide(fire("c1", 1000), fire("c0", 1001)),
-        before=lambda rig: rig.admit("c1"),
-        newer=fire_on,
-        alike=whole,
-    ),
-    Row(
-        "decide_fire",
-        "skipped for overlap",
-        decide(fire("c1", 1001, ConcurrencyPolicy.FORBID)),
-        before=start_run,
-        newer=end_run_and_fire,
-        alike=whole,
-    ),
-    Row(
-        "decide_fire",
-        "holds the next run",
-        decide(fire("c1", 1001, ConcurrencyPolicy.REPLACE)),
-        before=start_run,
-        newer=end_runs,
-        alike=whole,
-    ),
-    Row(
-        "decide_fire",
-        "missed",
-        decide(FireRequest("c1", "f", 1000, Verdict.MISSED_CATCH_UP)),
-        before=lambda rig: rig.admit("c1"),
-        newer=fire_on,
-        alike=whole,
-    ),
-    Row("run_now", "as a document asks", run_by_hand(TERM), newer=run_by_hand_again),
-    Row("run_now", "as a person asks", run_by_hand(None)),
 ]
 
 ROWS = [*JOBS, *DOCUMENTS, *WORKERS, *BLOCKS, *NOTES, *PEOPLE, *LEADERS, *CRONTASKS]

@@ -108,10 +108,12 @@ TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "replay": GOES_ON,  # what was acknowledged is not new work
     "resign": GOES_ON,
     "resume": GOES_ON,
+    "resume_cron": GOES_ON,
     "run_now": NEW_WORK,
     "statistics": LOOKS,
     "stats": LOOKS,
     "stranded": GOES_ON,
+    "suspend_cron": GOES_ON,
     "take_term": GOES_ON,
     "uncordon": GOES_ON,
     "workers": LOOKS,

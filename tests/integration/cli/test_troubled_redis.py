@@ -23,7 +23,10 @@ PROGRAMS = frozenset({"dashboard", "dev", "scheduler"})
 """They run for long, as a worker does: tests of their own."""
 COMMANDS: Mapping[str, str] = {
     "cron list": "",
+    "cron resume": "tick",
     "cron run": "tick",
+    "cron runs": "tick",
+    "cron suspend": "tick --reason x",
     "dead errors": "-q q",
     "dead list": "-q q",
     "dead purge": "dead -q q --yes",
@@ -43,6 +46,8 @@ COMMANDS: Mapping[str, str] = {
 NEW_WORK = frozenset({"cron run", "enqueue"})
 """What a full server refuses."""
 CHANGES = NEW_WORK | {
+    "cron resume",
+    "cron suspend",
     "dead purge",
     "dead replay",
     "job cancel",

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.scheduler.rig import QUEUE, Rig, make_spec, unix
+from tests.unit.scheduler.rig import QUEUE, Rig, at, make_spec, unix
 from tidework.model.fire import ConcurrencyPolicy, Verdict
 from tidework.model.schedules.schedule import Every
 from tidework.scheduler.due import CatchUp, CatchUpMode, FireRules
@@ -155,3 +155,54 @@ async def test_a_manual_run_counts_as_an_active_run() -> None:
     status = await rig.scheduler.status("digest")
     assert status is not None
     assert "has not ended" in status.reason
+
+
+async def test_a_person_suspends_it_and_resumes_it_and_nothing_is_made_up() -> None:
+    rig = Rig(make_spec(catch_up=CatchUp(CatchUpMode.ALL)))
+    await rig.run_to("10:01:00")
+    await rig.memory.suspend_cron(QUEUE, "digest", by="ann", reason="a repair")
+    await rig.run_to("10:30:10")
+    assert await rig.verdicts() == {ENQUEUED: 1}
+
+    await rig.memory.resume_cron(QUEUE, "digest")
+    await rig.run_to("10:32:00")
+
+    assert await rig.jobs() == [f"digest-{unix(f'10:{m}:00')}" for m in ("01", "31", "32")]
+
+
+async def test_a_suspension_until_a_moment_ends_by_itself_with_the_fire_of_that_moment() -> None:
+    rig = Rig(make_spec())
+    await rig.run_to("10:01:00")
+    await rig.memory.suspend_cron(QUEUE, "digest", by="ann", reason="x", until=at("10:05:00"))
+
+    await rig.run_to("10:06:00")
+
+    assert await rig.jobs() == [f"digest-{unix(f'10:{m}:00')}" for m in ("01", "05", "06")]
+
+
+async def test_a_leader_that_takes_over_obeys_a_persons_suspension() -> None:
+    spec = make_spec(catch_up=CatchUp(CatchUpMode.ALL))
+    rig = Rig(spec)
+    await rig.run_to("10:01:00")
+    await rig.memory.suspend_cron(QUEUE, "digest", by="ann", reason="a repair")
+    await rig.leadership.resign()
+    second = rig.another(spec)
+
+    await second.outage_to("12:30:10")
+    await second.run_to("12:31:30")
+    assert await second.verdicts() == {ENQUEUED: 1}
+    await second.memory.resume_cron(QUEUE, "digest")
+    await second.run_to("12:32:00")
+
+    assert await second.verdicts() == {ENQUEUED: 2}
+
+
+async def test_an_edit_while_a_person_has_it_suspended_resumes_nothing() -> None:
+    rig = Rig(make_spec())
+    await rig.run_to("10:01:00")
+    await rig.memory.suspend_cron(QUEUE, "digest", by="ann", reason="a repair")
+    rig.change(rules=FireRules(Every(timedelta(seconds=20))))
+
+    await rig.run_to("10:03:00")
+
+    assert await rig.verdicts() == {ENQUEUED: 1}

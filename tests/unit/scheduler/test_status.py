@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.unit.scheduler.rig import Rig, at, make_spec, unix
+from tests.unit.scheduler.rig import QUEUE, Rig, at, make_spec, unix
 from tidework.model.fire import ConcurrencyPolicy, Verdict
 from tidework.scheduler.due import FireRules
 from tidework.scheduler.status import Circumstances, CronStatus, describe
@@ -55,6 +55,44 @@ async def test_suspended() -> None:
 
     assert found.suspended
     assert found.next_fires == ()
+    assert found.reason == "suspended; it fires again once spec.suspend is false"
+
+
+async def test_suspended_by_a_person() -> None:
+    rig = Rig(make_spec())
+    await rig.settle()
+    held = await rig.memory.suspend_cron(QUEUE, "digest", by="ann", reason="a repair")
+
+    found = await status_of(rig)
+
+    assert found.suspended
+    assert held is not None
+    assert (found.suspension, found.next_fires) == (held.suspension, ())
+    assert "by ann" in found.reason
+    assert found.reason.endswith(": a repair")
+
+
+async def test_suspended_by_a_person_for_a_while() -> None:
+    rig = Rig(make_spec())
+    await rig.settle()
+    until = at("10:05:00")
+    await rig.memory.suspend_cron(QUEUE, "digest", by="ann", reason="a repair", until=until)
+
+    assert (await status_of(rig)).next_fires[:2] == (until, at("10:06:00"))
+    rig.clock.advance(until - rig.clock.now())
+    after = await status_of(rig)
+
+    assert (after.suspended, after.suspension, after.reason) == (False, None, "")
+
+
+async def test_suspended_by_its_document_and_by_a_person() -> None:
+    rig = Rig(make_spec(suspend=True))
+    await rig.settle()
+    await rig.memory.suspend_cron(QUEUE, "digest", by="ann", reason="a repair")
+
+    found = await status_of(rig)
+
+    assert found.suspension is not None
     assert found.reason == "suspended; it fires again once spec.suspend is false"
 
 

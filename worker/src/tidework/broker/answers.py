@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from tidework.model.fire import Suspension
+
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReply:
@@ -53,6 +55,14 @@ class PurgeAnswer(StrEnum):
     PURGED = "purged"
     UNKNOWN = "unknown"
     UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendAnswer:
+    """The suspension that holds; ``before``: another one did so already, and stays."""
+
+    suspension: Suspension
+    before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -18,6 +16,7 @@ from tidework.cli.options import (
     client_of,
     namespace_option,
     output_option,
+    past_moment,
     redis_option,
 )
 from tidework.model.backlog import JobFilter
@@ -26,34 +25,14 @@ from tidework.model.job import JobState
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A", bound=StrEnum)
 
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-
-
-def _moment(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
-    """An ISO 8601 time with its zone (2026-11-30T08:00:00+01:00), or so long ago: 90s 15m 2h 7d."""
-    if value is None:
-        return None
-    if span := re.fullmatch(r"(\d{1,6})([smhd])", value):
-        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{value!r} is neither an ISO 8601 time nor a span such as 15m, 2h, 7d"
-        ) from error
-    if moment.tzinfo is None:
-        full = moment.isoformat()
-        raise click.BadParameter(f"{value!r} has no time zone; write {full}Z or {full}+01:00")
-    return moment
-
 
 def _filter_options(command: F) -> F:
     """--task --error --since --until"""
     for option in (
         click.option(
-            "--until", callback=_moment, help="Dead by then: a time, or so long ago: 15m 2h 7d."
+            "--until", callback=past_moment, help="Dead by then: a time, or so long ago: 15m 2h 7d."
         ),
-        click.option("--since", callback=_moment, help="Dead since then; times as in --until."),
+        click.option("--since", callback=past_moment, help="Dead since then; times as in --until."),
         click.option("--error", default="", help="Of this fingerprint, see `dead errors`."),
         click.option("--task", default="", help="Of this task."),
     ):

@@ -33,6 +33,7 @@ class FireAnswer(StrEnum):
     STALE_FIRE = "stale_fire"  # at or below the watermark
     CHANGED = "changed"  # the record is of another schedule: admit again
     EXHAUSTED = "exhausted"  # maxRuns reached
+    SUSPENDED = "suspended"  # by a person; the watermark passes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,30 @@ class FireRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspension:
+    """A person has a CronTask suspended, whatever its document says.
+
+    until: when it ends by itself; None: not before somebody resumes it
+    """
+
+    by: str
+    reason: str
+    since: datetime
+    until: datetime | None = None
+
+    def holds(self, now: datetime) -> bool:
+        """Is it not over?"""
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True, slots=True)
 class CronRecord:
     """The queue's record of one CronTask.
 
     watermark: last decided second; verdicts: counts; active: ids of unfinished runs;
     last_job: id of the last enqueued run; last_fire: its scheduled second
     by_hand: number of runs that people asked for, which are no fires
+    suspension: by a person; it may be over
     """
 
     uid: str
@@ -72,6 +91,7 @@ class CronRecord:
     last_job: str
     last_run_now: str
     by_hand: int = 0
+    suspension: Suspension | None = None
 
 
 class FireKind(StrEnum):
@@ -126,6 +146,12 @@ class Fire:
         if self.started_at is None or self.ended_at is None:
             return None
         return self.ended_at - self.started_at
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """A remark of a person as the record keeps it: one line, not longer than ``limit``."""
+    words = " ".join(text.split())
+    return words if len(words) <= limit else words[: limit - 3] + "..."
 
 
 def fire_id(uid: str, fire: int) -> str:

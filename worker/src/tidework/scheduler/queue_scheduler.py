@@ -241,7 +241,8 @@ class QueueScheduler:
             elif answer is FireAnswer.EXHAUSTED:
                 self._agenda.put(entry, Phase.DORMANT)
             else:
-                # The record is ahead of us, of another schedule, or gone.
+                # The record is ahead of us, of another schedule, or gone; or a person has it
+                # suspended: then the watermark has passed the fire.
                 self._agenda.put(entry, Phase.ADMIT)
 
     def _note_verdict(

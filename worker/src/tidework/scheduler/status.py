@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from tidework.model.fire import ConcurrencyPolicy, CronRecord, Verdict
+from tidework.model.fire import ConcurrencyPolicy, CronRecord, Suspension, Verdict
 from tidework.scheduler.due import from_unix
 from tidework.scheduler.spec import CronSpec
 
@@ -20,7 +20,8 @@ _AHEAD = timedelta(seconds=5)
 class CronStatus:
     """A CronTask at one moment.
 
-    next_fires:  at most five, none while it does not fire
+    suspended:   by its document, or by a person (suspension)
+    next_fires:  at most five, none while it does not fire; after a suspension that ends by itself
     active:      ids of runs that have not ended
     by_hand:     runs that people asked for, which are no fires
     reason:      in plain words why it does not fire (or not at its next time), '' if it does
@@ -43,6 +44,7 @@ class CronStatus:
     led: bool = True
     trouble: str = ""
     by_hand: int = 0
+    suspension: Suspension | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +62,42 @@ def describe(spec: CronSpec, record: CronRecord | None, circumstances: Circumsta
     """Put spec, record and circumstances together."""
     ended = _ended(spec, record)
     last = None if record is None else record.last_fire
+    suspension = _suspension(record, circumstances.now)
     return CronStatus(
         uid=spec.uid,
         namespace=spec.queue.namespace,
         name=spec.name,
         queue=spec.queue.name,
-        suspended=spec.suspend,
+        suspended=spec.suspend or suspension is not None,
         next_fires=() if ended else _next_fires(spec, record, circumstances.now),
         last_fire=None if last is None else from_unix(last),
         last_job="" if record is None else record.last_job,
         verdicts=dict.fromkeys(Verdict, 0) if record is None else dict(record.verdicts),
         active=() if record is None else record.active,
-        reason=ended or _obstacle(spec, record, circumstances),
+        reason=ended or _in_words(suspension) or _obstacle(spec, record, circumstances),
         clock_skew=circumstances.clock_skew,
         led=circumstances.led,
         trouble=circumstances.trouble,
         by_hand=0 if record is None else record.by_hand,
+        suspension=suspension,
     )
+
+
+def _suspension(record: CronRecord | None, now: datetime) -> Suspension | None:
+    """A person's, if it is not over."""
+    found = None if record is None else record.suspension
+    return found if found is not None and found.holds(now) else None
+
+
+def _in_words(found: Suspension | None) -> str:
+    if found is None:
+        return ""
+    since = found.since.astimezone(UTC).isoformat(timespec="seconds")
+    end = "until `tidework cron resume` ends it"
+    if found.until is not None:
+        until = found.until.astimezone(UTC).isoformat(timespec="seconds")
+        end = f"until {until}, or until `tidework cron resume` ends it before"
+    return f"suspended by {found.by} since {since}, {end}: {found.reason}"
 
 
 def _ended(spec: CronSpec, record: CronRecord | None) -> str:
@@ -90,6 +111,11 @@ def _ended(spec: CronSpec, record: CronRecord | None) -> str:
 
 def _next_fires(spec: CronSpec, record: CronRecord | None, now: datetime) -> tuple[datetime, ...]:
     count = NEXT_FIRES
+    suspension = _suspension(record, now)
+    if suspension is not None:
+        if suspension.until is None:
+            return ()
+        now = max(now, suspension.until - timedelta(microseconds=1))
     if record is not None:
         now = max(now, from_unix(record.watermark))
         if spec.max_runs is not None:

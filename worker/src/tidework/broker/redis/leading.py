@@ -13,7 +13,7 @@ from tidework.broker.redis.replies import (
 from tidework.broker.redis.stored import stored_body
 from tidework.broker.scripts import Value
 from tidework.model.durability import Durability
-from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
+from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict, one_line
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import (
@@ -118,7 +118,7 @@ class RedisLeading(RedisCalls):
             job_id=job.id,
             body=stored_body(job.task, job.id, job.encode()),
             priority=job.priority,
-            note=note,
+            note=one_line(note),
         )
         return bool(fenced(queue, term or 0, reply))
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from tidework.broker.fires import read_fires
 from tidework.broker.keys import queue_key
 from tidework.broker.redis.calls import RedisCalls
 from tidework.broker.redis.replies import (
@@ -32,7 +31,7 @@ from tidework.model.backlog import (
     QueueStats,
     StacksAnswer,
 )
-from tidework.model.fire import CronRecord, Fire
+from tidework.model.fire import CronRecord
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import TOMBSTONE_MS
@@ -120,11 +119,6 @@ class RedisReadouts(RedisCalls):
         found = await self._run("cron_record", queue, uid=uid)
         with reading(f"the record of CronTask {uid}", queue):
             return None if found is None else read_cron(uid, found)
-
-    async def fires(self, queue: QueueName, uid: str) -> tuple[Fire, ...]:
-        found = await self.transport.command("HGET", queue_key(queue, "fires"), uid)
-        with reading(f"the history of CronTask {uid}", queue):
-            return () if found is None else read_fires(uid, found.decode())
 
 
 def _index_entry(state: JobState, within: JobFilter) -> str:

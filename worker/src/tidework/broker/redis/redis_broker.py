@@ -26,6 +26,7 @@ from tidework.broker.documents import (
 )
 from tidework.broker.keys import queue_key
 from tidework.broker.redis.calls import due_ms, unique_spec
+from tidework.broker.redis.cron_acts import RedisCronActs
 from tidework.broker.redis.leading import RedisLeading
 from tidework.broker.redis.once import RedisOnce
 from tidework.broker.redis.progress import RedisProgress
@@ -86,7 +87,9 @@ def connect_blocking(url: str) -> RedisBroker:
     return RedisBroker(BlockingTransport(url))
 
 
-class RedisBroker(RedisLeading, RedisOnce, RedisProgress, RedisReadouts, RedisStatistics):
+class RedisBroker(
+    RedisCronActs, RedisLeading, RedisOnce, RedisProgress, RedisReadouts, RedisStatistics
+):
     """Implements Broker over a Transport."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:

@@ -34,7 +34,7 @@ from tidework.model.backlog import (
     QueueStats,
     StacksAnswer,
 )
-from tidework.model.fire import CronRecord, Verdict
+from tidework.model.fire import CronRecord, Suspension, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import ClaimedJob, ExchangeReply, RenewReply
@@ -240,18 +240,26 @@ def read_stacks(stored: bytes) -> StacksAnswer:
 
 def read_cron(uid: str, reply: Sequence[Any]) -> CronRecord:
     """See fragments/cron.lua."""
-    fields = [raw.decode() for raw in reply[:9]]
-    fingerprint, watermark, _, _, fire, job, run_now, held, by_hand = fields
-    counts = reply[9:13]
+    fields = [raw.decode() for raw in reply[:10]]
+    fingerprint, watermark, _, _, fire, job, run_now, held, by_hand, suspended = fields
+    counts = reply[10:14]
     return CronRecord(
         uid=uid,
         fingerprint=fingerprint,
         watermark=int(watermark),
         verdicts=dict(zip(Verdict, counts, strict=True)),
-        active=tuple(raw.decode() for raw in reply[13:]),
+        active=tuple(raw.decode() for raw in reply[14:]),
         held=held,
         last_fire=int(fire) if fire else None,
         last_job=job,
         last_run_now=run_now,
         by_hand=int(by_hand or 0),
+        suspension=read_suspension(suspended) if suspended else None,
     )
+
+
+def read_suspension(text: str) -> Suspension:
+    """See suspend_cron.lua."""
+    since, until, by, reason = text.split("\t")
+    ends = None if until == "0" else from_ms(int(until))
+    return Suspension(by, reason, from_ms(int(since)), ends)

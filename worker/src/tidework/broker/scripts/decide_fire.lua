@@ -4,9 +4,10 @@
 -- args: term ...
 --       groups of: uid, fingerprint, fire, verdict wanted, policy, max runs ('' = no bound),
 --       job id, body, priority, due ms (due_at())
--- uses: now reads writes record waiting tallies unique index progress finish cancel known insert fence cron
+-- uses: now reads writes record waiting tallies unique index progress finish cancel known insert fence cron suspension
 -- seldom: fires points
--- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'exhausted'...}}.
+-- Returns {'stale', stored term} or {'ok', {verdict or 'stale_fire' | 'changed' | 'suspended' |
+-- 'exhausted'...}}.
 local GROUP = 10
 
 -- The verdict of a fire that may run: enqueued, held by Replace, or skipped by Forbid.
@@ -26,6 +27,22 @@ local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
   return 'enqueued'
 end
 
+-- True if a person has it suspended, who has the word here as spec.suspend has it in the document: what
+-- falls due meanwhile, or was due and not decided before, gets no verdict. By its own time: the clock of
+-- the scheduler may be ahead.
+local function is_suspended(uid, cron, fire)
+  if cron.suspended == '' then return false end
+  local ended = suspension_end(cron.suspended, math.max(now, fire * 1000))
+  if not ended then
+    pass_fires(uid, cron, math.max(fire, math.floor(now / 1000)))
+    return true
+  end
+  redis.call('HDEL', K.crons, uid .. '/suspended')
+  local last = math.ceil(ended / 1000) - 1
+  pass_fires(uid, cron, last)
+  return fire <= last
+end
+
 local function decide(uid, fingerprint, fire, verdict, policy, max_runs, ...)
   local cron = read_cron(uid)
   if not cron or cron.fingerprint ~= fingerprint then return 'changed' end
@@ -36,6 +53,7 @@ local function decide(uid, fingerprint, fire, verdict, policy, max_runs, ...)
     end
     return 'stale_fire'
   end
+  if is_suspended(uid, cron, tonumber(fire)) then return 'suspended' end
   if verdict == 'enqueued' then
     if max_runs ~= '' and cron.enqueued >= tonumber(max_runs) then return 'exhausted' end
     verdict = enqueue_run(uid, fire, policy, ...)

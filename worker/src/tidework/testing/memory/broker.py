@@ -32,6 +32,7 @@ from tidework.model.lease import (
 )
 from tidework.model.outcome import JobError
 from tidework.model.unique import OnConflict
+from tidework.testing.memory.cron_acts import MemoryCronActs
 from tidework.testing.memory.leading import MemoryLeading
 from tidework.testing.memory.once import MemoryOnce, prune_onces
 from tidework.testing.memory.presence import MemoryPresence
@@ -45,7 +46,13 @@ SEEN_EVERY = 16
 
 
 class MemoryBroker(
-    MemoryLeading, MemoryOnce, MemoryPresence, MemoryProgress, MemoryReadouts, MemoryStatistics
+    MemoryCronActs,
+    MemoryLeading,
+    MemoryOnce,
+    MemoryPresence,
+    MemoryProgress,
+    MemoryReadouts,
+    MemoryStatistics,
 ):
     """A Broker that lives and dies with its process."""
 

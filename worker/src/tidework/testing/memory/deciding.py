@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from tidework.clock import from_ms
 from tidework.model.fire import ConcurrencyPolicy, FireAnswer, FireKind, FireRequest, Verdict
 from tidework.model.job import FINISHED_STATES
+from tidework.testing.memory.cron_acts import last_of
+from tidework.testing.memory.entry import Cron
 from tidework.testing.memory.state import QueueState
 
 
@@ -17,6 +20,8 @@ def decide_fire(state: QueueState, request: FireRequest) -> Verdict | FireAnswer
             state.counters["known"] += 1
             return cron.last_verdict
         return FireAnswer.STALE_FIRE
+    if _is_suspended(state, cron, request.fire):
+        return FireAnswer.SUSPENDED
     verdict = request.wanted
     if verdict is Verdict.ENQUEUED and request.job is not None:
         if request.max_runs is not None and cron.verdicts[verdict] >= request.max_runs:
@@ -46,3 +51,15 @@ def decide_fire(state: QueueState, request: FireRequest) -> Verdict | FireAnswer
     cron.last_verdict = verdict
     cron.verdicts[verdict] += 1
     return verdict
+
+
+def _is_suspended(state: QueueState, cron: Cron, fire: int) -> bool:
+    found = state.suspensions.get(cron.uid)
+    if found is None:
+        return False
+    if found.holds(from_ms(max(state.now, fire * 1000))):
+        cron.watermark = max(cron.watermark, fire, state.now // 1000)
+        return True
+    del state.suspensions[cron.uid]
+    cron.watermark = max(cron.watermark, last_of(found))
+    return fire <= last_of(found)

@@ -14,6 +14,7 @@ from tidework.model.fire import (
     FireKind,
     FireRequest,
     Verdict,
+    one_line,
 )
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
@@ -115,7 +116,9 @@ class MemoryLeading(MemoryCalls):
         found = state.insert(job, job.encode(), cron=uid)
         if found.inserted and uid in state.crons:
             state.runs_by_hand[uid] += 1
-            state.fires.note_run(uid, job.id, FireKind.BY_HAND, state.now, state.now, note)
+            state.fires.note_run(
+                uid, job.id, FireKind.BY_HAND, state.now, state.now, one_line(note)
+            )
         if term is not None and (found.inserted or last is None):
             state.run_now_nonces[uid] = nonce
         state.wake()
@@ -131,4 +134,5 @@ class MemoryLeading(MemoryCalls):
             state.run_now_nonces.pop(uid, None)
             state.runs_by_hand.pop(uid, None)
             state.fires.forget(uid)
+            state.suspensions.pop(uid, None)
         state.crontasks = dict(documents)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from tidework.broker.fires import newest_first
 from tidework.clock import from_ms, to_ms
 from tidework.model.backlog import (
     EVERY_JOB,
@@ -19,7 +18,7 @@ from tidework.model.backlog import (
     QueueLoad,
     QueueStats,
 )
-from tidework.model.fire import CronRecord, Fire
+from tidework.model.fire import CronRecord
 from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import TOMBSTONE_MS
@@ -121,9 +120,6 @@ class MemoryReadouts(MemoryCalls):
         state = self._open(queue)
         cron = state.crons.get(uid)
         return None if cron is None else state.cron_record(cron)
-
-    async def fires(self, queue: QueueName, uid: str) -> tuple[Fire, ...]:
-        return newest_first(self._open(queue).fires.of.get(uid, []))
 
 
 def _is_within(entry: Entry, within: JobFilter) -> bool:

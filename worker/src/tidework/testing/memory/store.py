@@ -10,7 +10,7 @@ from datetime import timedelta
 from tidework.broker.documents import MARKER, hand_out, length_of
 from tidework.model.backlog import STALE_AFTER, Cordon, Pause, Presence
 from tidework.model.durability import Durability
-from tidework.model.fire import CronRecord, Verdict
+from tidework.model.fire import CronRecord, Suspension, Verdict
 from tidework.model.job import FINISHED_STATES, JobState
 from tidework.model.lease import (
     TOMBSTONE_MS,
@@ -63,6 +63,7 @@ class QueueStore:
         self.runs_by_hand: Counter[str] = Counter()
         self.crontasks: dict[str, bytes] = {}
         self.fires = Fires()
+        self.suspensions: dict[str, Suspension] = {}
         self.uniques = Uniques()
         self.onces: dict[str, tuple[Lease | None, int, int]] = {}
         self.pause: Pause | None = None
@@ -203,6 +204,7 @@ class QueueStore:
             last_job=cron.last_job,
             last_run_now=self.run_now_nonces.get(cron.uid, ""),
             by_hand=self.runs_by_hand[cron.uid],
+            suspension=self.suspensions.get(cron.uid),
         )
 
     def _forget(self, entry: Entry) -> None:

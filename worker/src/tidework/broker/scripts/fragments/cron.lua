@@ -1,6 +1,6 @@
 -- keys: crons runs fires
 -- The record of one CronTask: fields <uid>/<name> of one hash.
-local FIELDS = {'fingerprint', 'watermark', 'decided', 'verdict', 'fire', 'job', 'run_now', 'held', 'by_hand'}
+local FIELDS = {'fingerprint', 'watermark', 'decided', 'verdict', 'fire', 'job', 'run_now', 'held', 'by_hand', 'suspended'}
 local VERDICTS = {'enqueued', 'skipped_overlap', 'missed_deadline', 'missed_catch_up'}
 
 local function read_cron(uid)
@@ -19,6 +19,11 @@ local function write_cron(uid, ...)
   local pairs_given = {...}
   for i = 1, #pairs_given, 2 do pairs_given[i] = uid .. '/' .. pairs_given[i] end
   redis.call('HSET', K.crons, unpack(pairs_given))
+end
+
+-- The fires up to this second get no verdict (any more).
+local function pass_fires(uid, cron, second)
+  if second > tonumber(cron.watermark) then write_cron(uid, 'watermark', string.format('%.0f', second)) end
 end
 
 -- A run that is held stays known, or nobody would let it go: finish.lua forgets it then.

@@ -1,0 +1,111 @@
+"""Requests about CronTasks, in rows: what their leader writes, and what people do."""
+
+from __future__ import annotations
+
+from tests.integration.broker.request_steps import (
+    admit,
+    admit_again,
+    decide,
+    end_run_and_fire,
+    end_runs,
+    fire_on,
+    mirror_others,
+    resume_it,
+    run_by_hand,
+    run_by_hand_again,
+    start_run,
+    suspend,
+    suspend_it,
+    whole,
+)
+from tests.integration.broker.rig import TERM, Row, fire
+from tidework.model.fire import ConcurrencyPolicy, FireRequest, Verdict
+
+CRONTASKS = [
+    Row(
+        "put_crontasks",
+        "one comes, one has left since",
+        lambda rig, broker: broker.put_crontasks(rig.queue, TERM, {"c0": b"{}", "c1": b"{}"}),
+        newer=mirror_others,
+    ),
+    Row("admit_cron", "a new record", admit("f", 900), newer=fire_on, alike=whole),
+    Row(
+        "admit_cron",
+        "another schedule, and one more since",
+        admit("g", 950),
+        before=lambda rig: rig.admit("c1"),
+        newer=admit_again,
+        heal=admit_again,
+        reason="its next fire is refused as of another schedule, and it is admitted anew",
+        alike=whole,
+    ),
+    Row(
+        "admit_cron",
+        "a watermark set forward",
+        admit("f", 2000, reset=True),
+        before=lambda rig: rig.admit("c1"),
+        newer=fire_on,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "of two CronTasks",
+        decide(fire("c1", 1000), fire("c0", 1001)),
+        before=lambda rig: rig.admit("c1"),
+        newer=fire_on,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "skipped for overlap",
+        decide(fire("c1", 1001, ConcurrencyPolicy.FORBID)),
+        before=start_run,
+        newer=end_run_and_fire,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "holds the next run",
+        decide(fire("c1", 1001, ConcurrencyPolicy.REPLACE)),
+        before=start_run,
+        newer=end_runs,
+        alike=whole,
+    ),
+    Row(
+        "decide_fire",
+        "missed",
+        decide(FireRequest("c1", "f", 1000, Verdict.MISSED_CATCH_UP)),
+        before=lambda rig: rig.admit("c1"),
+        newer=fire_on,
+        alike=whole,
+    ),
+    Row("run_now", "as a document asks", run_by_hand(TERM), newer=run_by_hand_again),
+    Row("run_now", "as a person asks", run_by_hand(None)),
+    Row(
+        "decide_fire",
+        "while a person has it suspended",
+        decide(fire("c0", 1001)),
+        before=suspend,
+        skips=frozenset({"crons"}),
+        reason="the watermark passes what is due meanwhile, by the clock",
+    ),
+    Row(
+        "suspend_cron",
+        "by a person; another one resumed it since",
+        suspend_it,
+        newer=resume_it,
+        heal=resume_it,
+        skips=frozenset({"crons"}),
+        reason="who resumed it sees that it is suspended, by whom and why",
+    ),
+    Row(
+        "resume_cron",
+        "by a person; another one suspended it since",
+        lambda rig, broker: broker.resume_cron(rig.queue, "c0"),
+        before=suspend,
+        newer=suspend,
+        heal=suspend,
+        skips=frozenset({"crons"}),
+        reason="who suspended it sees that it is not, and nothing earlier fires",
+    ),
+]

@@ -1,0 +1,43 @@
+"""What people see and do of CronTasks through the Broker on Redis."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tidework.broker.answers import SuspendAnswer
+from tidework.broker.fires import read_fires
+from tidework.broker.keys import queue_key
+from tidework.broker.redis.calls import RedisCalls
+from tidework.broker.redis.replies import read_suspension, reading
+from tidework.clock import to_ms
+from tidework.model.fire import Fire, Suspension, one_line
+from tidework.model.identity import QueueName
+
+
+class RedisCronActs(RedisCalls):
+    """The history of CronTasks, and their suspension, of the RedisBroker."""
+
+    async def fires(self, queue: QueueName, uid: str) -> tuple[Fire, ...]:
+        found = await self.transport.command("HGET", queue_key(queue, "fires"), uid)
+        with reading(f"the history of CronTask {uid}", queue):
+            return () if found is None else read_fires(uid, found.decode())
+
+    async def suspend_cron(
+        self, queue: QueueName, uid: str, *, by: str, reason: str, until: datetime | None = None
+    ) -> SuspendAnswer | None:
+        found = await self._write(
+            "suspend_cron",
+            queue,
+            uid=uid,
+            until_ms=0 if until is None else to_ms(until),
+            by=one_line(by),
+            reason=one_line(reason),
+        )
+        if found is None:
+            return None
+        is_ours, text = found
+        return SuspendAnswer(read_suspension(text.decode()), before=not is_ours)
+
+    async def resume_cron(self, queue: QueueName, uid: str) -> Suspension | None:
+        found = await self._write("resume_cron", queue, uid=uid)
+        return None if found is None else read_suspension(found.decode())

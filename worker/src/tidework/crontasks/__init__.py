@@ -1,0 +1,1 @@
+"""CronTasks for people: found by name, told, and acted on; for the command line and the API."""
