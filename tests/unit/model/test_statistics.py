@@ -16,6 +16,7 @@ from tidework.model.statistics import (
     Totals,
     bounds_of,
     bucket_of,
+    totals_document,
 )
 
 
@@ -85,6 +86,14 @@ def test_sums() -> None:
 
 
 def test_the_scripts_have_the_same_bounds() -> None:
-    assert lua_number("tallies", "LAST_BUCKET") == LAST_BUCKET
-    assert lua_number("points", "MOST_TASKS") == MOST_TASKS
+    assert lua_number("exchange", "LAST_BUCKET") == LAST_BUCKET
+    assert lua_number("fragments/points", "MOST_TASKS") == MOST_TASKS
     assert lua_steps() == [(step.letter, step.minutes, step.kept) for step in Step]
+
+
+def test_the_document_has_no_numbers_where_there_is_nothing() -> None:
+    found = totals_document(Totals(enqueued=2))
+
+    nothing = {"mean": None, "p50": None, "p95": None, "p99": None}
+    assert (found["enqueued"], found["started"], found["success_rate"]) == (2, 0, None)
+    assert found["wait_seconds"] == found["run_seconds"] == nothing

@@ -10,8 +10,16 @@ import click
 from tidework.broker.connection.transport import drive
 from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
+from tidework.cli.tables import columns, span_text
 from tidework.model.backlog import QueueStats
+from tidework.model.identity import QueueName
+from tidework.model.statistics import TaskStatistics, Totals, totals_document
 from tidework.settings import Settings
+
+_TITLES = (
+    *("TASK", "LAST", "ENQUEUED", "SUCCEEDED", "FAILED", "LOST", "DEAD", "SUCCESS"),
+    *("RUN MEAN", "P50", "P95", "P99", "WAIT MEAN", "P50", "P95", "P99"),
+)
 
 
 @click.group()
@@ -45,15 +53,24 @@ def list_queues(redis_url: str | None, output: str) -> None:
 @namespace_option
 @output_option
 def stats(name: str, redis_url: str | None, namespace: str | None, output: str) -> None:
-    """Jobs by state, the age of the oldest, and counters of the queue NAME."""
+    """Jobs by state, the age of the oldest, and counters of the queue NAME; and of each task in
+    the last hour and day its success rate, how long it ran and how long it waited."""
     counted = client_of(redis_url, namespace).stats_sync(name)
     _tell_if_unused(name, counted)
     found = _document(counted)
+    settings = Settings.load(redis_url=redis_url, namespace=namespace)
+    broker = connect_blocking(settings.redis_url)
+    tasks = drive(broker.statistics(QueueName(settings.namespace, name)))
     if output == "json":
+        found["tasks"] = {each.task: _periods(each) for each in tasks}
         click.echo(json.dumps(found, indent=2))
         return
     for key, value in found.items():
         click.echo(f"{key:<24} {value}")
+    if tasks:
+        click.echo()
+        for line in columns([_TITLES, *(row for each in tasks for row in _rows(each))]):
+            click.echo(line)
 
 
 @queue.command("pause")
@@ -93,3 +110,24 @@ def _document(found: QueueStats) -> dict[str, Any]:
         document["paused_since"] = found.pause.since.isoformat(timespec="seconds")
         document["paused_because"] = found.pause.reason
     return document | {f"total_{name}": value for name, value in sorted(found.counters.items())}
+
+
+def _periods(found: TaskStatistics) -> dict[str, Any]:
+    return {"last_hour": totals_document(found.hour), "last_day": totals_document(found.day)}
+
+
+def _rows(found: TaskStatistics) -> list[tuple[str, ...]]:
+    """The last hour, and the last day."""
+    return [
+        (found.task, "hour", *_cells(found.hour)),
+        ("", "day", *_cells(found.day)),
+    ]
+
+
+def _cells(found: Totals) -> list[str]:
+    counts = (found.enqueued, found.succeeded, found.failed, found.lost, found.dead)
+    rate = found.success_rate
+    # Not rounded up to a whole: 100 % says that nothing failed.
+    share = "-" if rate is None else f"{int(rate * 1000) / 10:g} %"
+    times = [span_text(value) for of in (found.run, found.wait) for value in of.in_short.values()]
+    return [*map(str, counts), share, *times]

@@ -21,3 +21,14 @@ def in_short(progress: Any) -> str:
     done, total, note = (progress.get(field) for field in ("done", "total", "note"))
     share = "" if total is None else f" of {total}"
     return f"{done}{share} {note or ''}".strip()
+
+
+def span_text(seconds: float | None) -> str:
+    """A span in its unit, with two digits or three; '-' if there is none."""
+    if seconds is None:
+        return "-"
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1), ("ms", 0.001)):
+        if seconds >= length:
+            value = seconds / length
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{seconds * 1000:.2f} ms"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Self
+from typing import Any, Self
 
 ALL_TASKS = "(all)"
 OTHER_TASKS = "(others)"
@@ -93,6 +93,12 @@ class Histogram:
             rest, found = rest - count, high
         return found
 
+    @property
+    def in_short(self) -> dict[str, float | None]:
+        """Mean and percentiles in seconds, as tables and documents name them."""
+        shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+        return {"mean": self.mean} | {name: self.quantile(at) for name, at in shares.items()}
+
     def __add__(self, other: Histogram) -> Histogram:
         counts = dict(self.counts)
         for bucket, count in other.counts.items():
@@ -170,3 +176,16 @@ class TaskStatistics:
     task: str
     hour: Totals
     day: Totals
+
+
+def totals_document(found: Totals) -> dict[str, Any]:
+    """As JSON: the counts, ``success_rate``, and times in seconds; null where there is nothing to
+    tell a rate or a time of."""
+    times = ("wait", "run")
+    counts = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in times}
+    return {
+        **counts,
+        "started": found.started,
+        "success_rate": found.success_rate,
+        **{f"{name}_seconds": getattr(found, name).in_short for name in times},
+    }

@@ -17,6 +17,7 @@
 local SERVICE_WEIGHT = 0.05
 local ANTI_STARVATION = 10
 local SEEN_EVERY = 16
+local LAST_BUCKET = 55
 local sequence = tonumber(A.sequence)
 local lease_ms = tonumber(A.lease_ms)
 
@@ -108,6 +109,20 @@ local function take_ready(want)
   local popped = redis.call('ZPOPMIN', K.ready, want)
   for i = 1, #popped, 2 do ids[#ids + 1], scores[#scores + 1] = popped[i], popped[i + 1] end
   return ids, scores
+end
+
+-- 0: below 1 ms; each further one ends at 1.4 times (the root of 2) where the one before it does.
+local function bucket_of(ms)
+  if ms < 1 then return 0 end
+  local fraction, exponent = math.frexp(ms)
+  return math.min(2 * exponent - (fraction < 0.5 ^ 0.5 and 1 or 0), LAST_BUCKET)
+end
+
+-- So many claims of jobs that were due since then.
+local function tally_claims(task, due, number)
+  local wait_ms = math.max(0, now - due)
+  tally(task, 'w' .. bucket_of(wait_ms), number)
+  tally(task, 'W', wait_ms * number)
 end
 
 local function claim(ids, scores)

@@ -9,7 +9,7 @@
 --   x<bucket> attempts by how long they ran;  X: us of that in all
 local NO_TASK = '(none)' -- of a document that did not validate
 local MOST_TALLIES = 32768 -- bytes
-local LAST_BUCKET = 55
+local SHORT = 1e14 -- a number that Lua itself writes out in full
 
 local tallies = {}
 local function tally(task, name, by)
@@ -21,20 +21,6 @@ local function tally(task, name, by)
   numbers[name] = (numbers[name] or 0) + (by or 1)
 end
 
--- 0: below 1 ms; each further one ends at 1.4 times (the root of 2) where the one before it does.
-local function bucket_of(ms)
-  if ms < 1 then return 0 end
-  local fraction, exponent = math.frexp(ms)
-  return math.min(2 * exponent - (fraction < 0.5 ^ 0.5 and 1 or 0), LAST_BUCKET)
-end
-
--- So many claims of jobs that were due since then.
-local function tally_claims(task, due, number)
-  local wait_ms = math.max(0, now - due)
-  tally(task, 'w' .. bucket_of(wait_ms), number)
-  tally(task, 'W', wait_ms * number)
-end
-
 local function write_tallies()
   local lines, n = {}, 0
   local minute = math.floor(now / 60000)
@@ -42,7 +28,8 @@ local function write_tallies()
     lines[n + 1], lines[n + 2], lines[n + 3] = minute, ' ', task
     n = n + 3
     for name, number in pairs(numbers) do
-      lines[n + 1], lines[n + 2], lines[n + 3], lines[n + 4] = ' ', name, ':', text(number)
+      lines[n + 1], lines[n + 2], lines[n + 3], lines[n + 4] = ' ', name, ':',
+        number < SHORT and number or text(number)
       n = n + 4
     end
     n = n + 1
