@@ -1,4 +1,4 @@
-"""Who may call: the loopback, tokens of a file, and pages of other sites."""
+"""Who may call: the loopback, and the owners of tokens of a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from starlette.requests import Request
 from tidework.access.access import Loopback
 from tidework.access.caller import Caller, Permission
 from tidework.access.configured import access_of
-from tidework.access.pages import refuse_foreign_pages
 from tidework.access.tokens import StaticTokens, read_tokens
 from tidework.errors import ConfigurationError, ForeignPageError, UnauthenticatedError
 from tidework.settings import DashboardSettings
@@ -20,11 +19,11 @@ from tidework.settings import DashboardSettings
 IN_SHOP = 'namespaces = ["shop"]'
 
 
-def request(method: str = "GET", host: str = "127.0.0.1:8090", **headers: str) -> Request:
+def request(host: str = "127.0.0.1:8090", **headers: str) -> Request:
     given = {"host": host} | {name.replace("_", "-"): text for name, text in headers.items()}
     scope: dict[str, Any] = {
         "type": "http",
-        "method": method,
+        "method": "GET",
         "scheme": "http",
         "path": "/",
         "query_string": b"",
@@ -49,39 +48,6 @@ async def test_the_loopback_is_one_person(host: str) -> None:
 async def test_a_name_that_leads_to_the_loopback_is_not_the_loopback(host: str) -> None:
     with pytest.raises(ForeignPageError, match="localhost"):
         await Loopback(Permission.ADMIN).identify(request(host=host))
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"sec_fetch_site": "cross-site"},
-        {"sec_fetch_site": "same-site"},
-        {"origin": "http://evil.example"},
-        {"origin": "null"},
-        {"origin": "http://127.0.0.1:9999"},
-        {"origin": "http://127.0.0.1:8090", "sec_fetch_site": "cross-site"},
-    ],
-)
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_a_page_of_another_site_changes_nothing(method: str, headers: dict[str, str]) -> None:
-    with pytest.raises(ForeignPageError):
-        refuse_foreign_pages(request(method, **headers))
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"sec_fetch_site": "same-origin", "origin": "http://127.0.0.1:8090"},
-        {"sec_fetch_site": "none"},
-    ],
-)
-def test_a_program_and_an_own_page_may(headers: dict[str, str]) -> None:
-    refuse_foreign_pages(request("POST", **headers))
-
-
-def test_a_page_of_another_site_may_ask_for_what_it_cannot_read() -> None:
-    refuse_foreign_pages(request("GET", sec_fetch_site="cross-site"))
 
 
 async def test_a_token_is_its_owner(tmp_path: Path) -> None:

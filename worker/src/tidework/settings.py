@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tidework.errors import ConfigurationError
 from tidework.model.identity import is_dns_label
@@ -148,11 +149,29 @@ class DashboardSettings(Settings):
 
     dashboard_port: 0 = any free one
     dashboard_tokens_file: see access/tokens.py; without it the API is for the loopback, to read
+    dashboard_origins: of pages that may act, if a proxy changes the Host header (access/guard.py)
     """
 
     dashboard_host: str = "127.0.0.1"
     dashboard_port: int = Field(default=DASHBOARD_PORT, ge=0, le=65535)
     dashboard_tokens_file: Path | None = None
+    dashboard_origins: Annotated[frozenset[str], NoDecode] = frozenset()
+
+    @field_validator("dashboard_origins", mode="before")
+    @classmethod
+    def _split_origins(cls, found: Any) -> Any:
+        return found.split() if isinstance(found, str) else found
+
+    @field_validator("dashboard_origins")
+    @classmethod
+    def _are_origins(cls, found: frozenset[str]) -> frozenset[str]:
+        for origin in found:
+            if not re.fullmatch(r"https?://[^/?#@,*\s]+", origin):
+                raise ValueError(
+                    f"{origin!r} is not an origin: write scheme and host, as "
+                    "https://tasks.example.com, and a space between two"
+                )
+        return found
 
 
 class WorkerSettings(Settings):

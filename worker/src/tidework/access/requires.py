@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from fastapi import Request
 
 from tidework.access.caller import Caller, Permission
-from tidework.access.pages import refuse_foreign_pages
 from tidework.errors import ForbiddenError
 
 
@@ -18,7 +17,6 @@ def requires(permission: Permission) -> Callable[[Request], Awaitable[Caller]]:
     """A dependency that identifies the caller, and refuses one without the permission."""
 
     async def check(request: Request) -> Caller:
-        refuse_foreign_pages(request)
         context = request.app.state.context
         caller: Caller = await context.access.identify(request)
         namespace = request.query_params.get("namespace") or context.namespace

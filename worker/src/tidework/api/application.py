@@ -11,10 +11,12 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
+from starlette.types import ASGIApp
 
+from tidework.access.guard import Guard
 from tidework.api.context import ApiContext
 from tidework.api.paging import refuse_unknown_parameters
-from tidework.api.problems import MEDIA_TYPE, Problem, install_problems
+from tidework.api.problems import MEDIA_TYPE, Problem, install_problems, problem_of
 from tidework.api.routes import queues
 
 PREFIX = "/api/v1"
@@ -26,9 +28,18 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
+class _Guarded(FastAPI):
+    """With the guard outermost: a refusal costs nothing, and a fault's answer has its headers."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Starlette's, and the guard around it."""
+        context: ApiContext = self.state.context
+        return Guard(super().build_middleware_stack(), problem_of, context.origins)
+
+
 def create_api(context: ApiContext) -> FastAPI:
     """The API over a broker. Its owner closes the broker."""
-    app = FastAPI(
+    app = _Guarded(
         title="Tidework",
         version=version_of("tidework"),
         openapi_url=f"{PREFIX}/openapi.json",

@@ -23,11 +23,15 @@ NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 
 @dataclass(frozen=True, slots=True)
 class ApiContext:
-    """namespace: the one that is served when a request names no other"""
+    """namespace: the one that is served when a request names no other
+
+    origins: of pages that may act besides those of the requested host (access/guard.py)
+    """
 
     broker: Broker
     access: Access
     namespace: str = "default"
+    origins: frozenset[str] = frozenset()
     clock: Clock = field(default_factory=SystemClock)
 
 

@@ -140,6 +140,11 @@ def answer(kind: Kind, detail: str, **more: Any) -> JSONResponse:
     )
 
 
+def problem_of(error: TideworkError) -> JSONResponse:
+    """An error of the table as a response."""
+    return answer(kind_of(error), str(error), field=getattr(error, "field", None) or None)
+
+
 def install_problems(app: FastAPI) -> None:
     """Have every error of the application answered as a problem."""
     app.add_exception_handler(TideworkError, _of_tidework)
@@ -150,10 +155,9 @@ def install_problems(app: FastAPI) -> None:
 
 async def _of_tidework(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, TideworkError)
-    kind = kind_of(error)
-    if kind is INTERNAL:
+    if kind_of(error) is INTERNAL:
         return await _of_fault(request, error)
-    return answer(kind, str(error), field=getattr(error, "field", None) or None)
+    return problem_of(error)
 
 
 async def _of_validation(_request: Request, error: Exception) -> JSONResponse:

@@ -27,7 +27,7 @@ async def run_api(settings: DashboardSettings) -> None:
     access = access_of(settings)
     broker = connect(settings.redis_url)
     server = ApiServer(
-        create_api(ApiContext(broker, access, settings.namespace)),
+        create_api(ApiContext(broker, access, settings.namespace, settings.dashboard_origins)),
         settings.dashboard_host,
         settings.dashboard_port,
     )

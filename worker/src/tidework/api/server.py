@@ -45,6 +45,8 @@ class ApiServer:
             log_level="warning",
             lifespan="off",
             server_header=False,
+            # Whom to believe about a caller's address is decided in access/, not by uvicorn.
+            proxy_headers=False,
             timeout_graceful_shutdown=END_WAIT_S,
         )
         self._server = _Server(config)
