@@ -164,6 +164,7 @@ CALLS: Mapping[str, Calls] = {
     "upkeep": lambda b: b.upkeep(QUEUE),
     "look at a job": lambda b: b.get_job(QUEUE, "m1"),
     "cancel": lambda b: b.cancel(QUEUE, "m1"),
+    "promote": lambda b: b.promote(QUEUE, "m1"),
     "replay two dead letters": lambda b: b.replay(QUEUE, ["m1", "m2"]),
     "purge": lambda b: b.purge(QUEUE, ["m1"]),
     "begin a block that is to be done once": lambda b: b.once_begin(QUEUE, LEASE, "charge:42"),
@@ -183,6 +184,7 @@ CALLS: Mapping[str, Calls] = {
     "list dead letters of an error, the second page": lambda b: b.list_jobs(
         QUEUE, JobState.DEAD, JobFilter(error=ERROR.fingerprint), cursor="1700000000000:m1"
     ),
+    "look at two jobs that hold a text": lambda b: b.get_jobs(QUEUE, ["m1", "m2"], text="é"),
     "list errors": lambda b: b.list_errors(QUEUE),
     "numbers": lambda b: b.stats(QUEUE),
     "the days of a task": lambda b: b.series(QUEUE, Step.DAY, task="send", since=moment(1.7e9)),

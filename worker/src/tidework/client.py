@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tidework.broker.answers import PurgeAnswer, ReplayAnswer
+from tidework.broker.answers import PromoteAnswer, PurgeAnswer, ReplayAnswer
 from tidework.broker.broker import Broker
 from tidework.broker.bulk import purge_all, replay_all
 from tidework.broker.connection.transport import drive
@@ -163,6 +163,14 @@ class Client:
     def cancel_sync(self, job_id: str, *, queue: str) -> str:
         """Blocking form of ``cancel``."""
         return drive(_cancel(self._blocking_broker(), self.queue(queue), job_id))
+
+    async def promote(self, job_id: str, *, queue: str) -> PromoteAnswer:
+        """Make a scheduled job ready at once; else why not."""
+        return await self._broker().promote(self.queue(queue), job_id)
+
+    def promote_sync(self, job_id: str, *, queue: str) -> PromoteAnswer:
+        """Blocking form of ``promote``."""
+        return drive(self._blocking_broker().promote(self.queue(queue), job_id))
 
     async def stats(self, queue: str) -> QueueStats:
         """Lengths by state and counters of a queue."""

@@ -38,6 +38,17 @@ class CancelAnswer(StrEnum):
     UNKNOWN = "unknown"
 
 
+class PromoteAnswer(StrEnum):
+    """HELD: it waits for the end of the job that it replaces. READY: it was due already."""
+
+    PROMOTED = "promoted"
+    UNKNOWN = "unknown"
+    HELD = "held"
+    READY = "ready"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
 class ReplayAnswer(StrEnum):
     """UNIQUE: another job holds its unique key by now. CUT: of a document that was too large only
     the beginning was kept. Both stay dead."""

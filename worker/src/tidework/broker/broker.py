@@ -16,6 +16,7 @@ from tidework.broker.answers import (
     CancelAnswer,
     CordonAnswer,
     OnceAnswer,
+    PromoteAnswer,
     PurgeAnswer,
     ReplayAnswer,
     SuspendAnswer,
@@ -26,6 +27,7 @@ from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.model.backlog import (
     EVERY_JOB,
     ErrorGroup,
+    FoundJob,
     JobFilter,
     JobPage,
     JobRecord,
@@ -84,6 +86,9 @@ class Producer(Store, Protocol):
     async def forgotten_at(self, queue: QueueName, job_id: str) -> datetime | None:
         """When a job ended that is deleted, if that was less than ten minutes before; else None."""
 
+    async def promote(self, queue: QueueName, job_id: str) -> PromoteAnswer:
+        """Make a scheduled job ready at once, whatever it was to wait for."""
+
     async def replay(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[ReplayAnswer, ...]:
         """Make dead letters ready again with all their attempts; a document that never
         validated goes back to the inbox. Raises BrokerFullError."""
@@ -105,6 +110,12 @@ class Producer(Store, Protocol):
         be seen twice; none that stays is left out. Raises ConfigurationError for a filter that
         the state does not serve.
         """
+
+    async def get_jobs(
+        self, queue: QueueName, job_ids: Sequence[str], *, text: str = ""
+    ) -> tuple[FoundJob, ...]:
+        """Of these jobs those that are known and hold a text in their id, envelope or error, in
+        the order of the ids. Of a long envelope there is the beginning."""
 
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         """Dead letters grouped by the fingerprint of their error, the most frequent first."""

@@ -120,6 +120,18 @@ class JobRecord:
     result_refusal: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FoundJob:
+    """One of many jobs. ``record.body`` has SHOWN_BYTES at most; is_cut: there is more of it"""
+
+    record: JobRecord
+    is_cut: bool
+
+
+SHOWN_BYTES = 4096
+"""So much of a job's envelope is read where many are looked at."""
+
+
 class DeliveryEnd(StrEnum):
     """What became of a delivery."""
 

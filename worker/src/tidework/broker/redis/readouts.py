@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from tidework.broker.redis.calls import RedisCalls
 from tidework.broker.redis.replies import (
     read_cron,
     read_errors,
+    read_found_job,
     read_job,
     read_load,
     read_stacks,
@@ -22,7 +23,9 @@ from tidework.broker.redis.replies import (
 from tidework.clock import from_ms, to_ms
 from tidework.model.backlog import (
     EVERY_JOB,
+    SHOWN_BYTES,
     ErrorGroup,
+    FoundJob,
     JobFilter,
     JobPage,
     JobRecord,
@@ -79,6 +82,23 @@ class RedisReadouts(RedisCalls):
             ids += some
             if not further or len(ids) >= limit:
                 return JobPage(tuple(ids), further or None)
+
+    async def get_jobs(
+        self, queue: QueueName, job_ids: Sequence[str], *, text: str = ""
+    ) -> tuple[FoundJob, ...]:
+        if not job_ids:
+            return ()
+        found = await self._run(
+            "get_jobs",
+            queue,
+            job_ids,
+            most_bytes=SHOWN_BYTES,
+            text=text,
+            escaped=json.dumps(text)[1:-1],
+        )
+        with reading("jobs", queue):
+            pairs = zip(job_ids, found, strict=True)
+            return tuple(read_found_job(job_id, parts) for job_id, parts in pairs if parts)
 
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         found = await self._run("list_errors", queue, limit=limit)

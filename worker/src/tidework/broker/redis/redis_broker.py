@@ -10,6 +10,7 @@ from typing import Any
 from tidework.broker.answers import (
     CancelAnswer,
     CordonAnswer,
+    PromoteAnswer,
     PurgeAnswer,
     ReplayAnswer,
     UncordonAnswer,
@@ -114,6 +115,10 @@ class RedisBroker(
     async def cancel(self, queue: QueueName, job_id: str) -> CancelAnswer:
         found: bytes = await self._write("cancel", queue, id=job_id)
         return CancelAnswer(found.decode())
+
+    async def promote(self, queue: QueueName, job_id: str) -> PromoteAnswer:
+        found: bytes = await self._write("promote_job", queue, id=job_id)
+        return PromoteAnswer(found.decode())
 
     async def replay(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[ReplayAnswer, ...]:
         found = await self._write("replay", queue, job_ids)

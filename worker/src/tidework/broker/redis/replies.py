@@ -27,6 +27,7 @@ from tidework.errors import BrokerError
 from tidework.model.backlog import (
     Cordon,
     ErrorGroup,
+    FoundJob,
     JobRecord,
     Pause,
     Presence,
@@ -178,6 +179,12 @@ def read_job(job_id: str, reply: Sequence[Any]) -> JobRecord:
         result_refusal=kept.refusal,
     )
     return with_progress(with_history(record, parts.history.decode()), parts.progress)
+
+
+def read_found_job(job_id: str, reply: Sequence[Any]) -> FoundJob:
+    """See get_jobs.lua."""
+    *parts, length = reply
+    return FoundJob(read_job(job_id, parts), is_cut=length > len(parts[1]))
 
 
 def read_stats(reply: Sequence[Any]) -> QueueStats:

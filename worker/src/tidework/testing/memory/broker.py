@@ -10,7 +10,13 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
-from tidework.broker.answers import CancelAnswer, PurgeAnswer, ReplayAnswer, UpkeepReply
+from tidework.broker.answers import (
+    CancelAnswer,
+    PromoteAnswer,
+    PurgeAnswer,
+    ReplayAnswer,
+    UpkeepReply,
+)
 from tidework.broker.documents import (
     MARKER,
     MOST_BYTES,
@@ -72,6 +78,13 @@ class MemoryBroker(
         state = self._open(queue)
         answer = CancelAnswer(state.cancel(job_id))
         state.counters["cancel_requests"] += 1
+        state.wake()
+        await self._announce()
+        return answer
+
+    async def promote(self, queue: QueueName, job_id: str) -> PromoteAnswer:
+        state = self._open(queue)
+        answer = PromoteAnswer(state.promote_by_hand(job_id))
         state.wake()
         await self._announce()
         return answer

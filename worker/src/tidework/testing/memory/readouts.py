@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from tidework.clock import from_ms, to_ms
 from tidework.model.backlog import (
     EVERY_JOB,
+    SHOWN_BYTES,
     ErrorGroup,
+    FoundJob,
     JobFilter,
     JobPage,
     JobRecord,
@@ -58,6 +61,17 @@ class MemoryReadouts(MemoryCalls):
         more = len(found) > limit
         further = f"{page[-1].place[0]}:{page[-1].id}" if more else None
         return JobPage(tuple(entry.id for entry in page), further)
+
+    async def get_jobs(
+        self, queue: QueueName, job_ids: Sequence[str], *, text: str = ""
+    ) -> tuple[FoundJob, ...]:
+        entries = self._open(queue).entries
+        found = [entries[job_id] for job_id in job_ids if job_id in entries]
+        return tuple(
+            FoundJob(_shortened(read_record(entry)), len(entry.body) > SHOWN_BYTES)
+            for entry in found
+            if _holds(entry, text)
+        )
 
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         groups: dict[str, list[Entry]] = {}
@@ -133,3 +147,13 @@ def _is_within(entry: Entry, within: JobFilter) -> bool:
         and (within.since is None or at >= to_ms(within.since))
         and (within.until is None or at <= to_ms(within.until))
     )
+
+
+def _holds(entry: Entry, text: str) -> bool:
+    needles = [text.encode(), json.dumps(text)[1:-1].encode()]
+    places = [entry.id.encode(), entry.task.encode(), entry.body, entry.detail]
+    return any(needle in place for needle in needles for place in places)
+
+
+def _shortened(record: JobRecord) -> JobRecord:
+    return replace(record, body=record.body[:SHOWN_BYTES])

@@ -300,6 +300,19 @@ class QueueState(QueueStore):
         self._forget(entry)
         return "purged"
 
+    def promote_by_hand(self, job_id: str) -> str:
+        """Make a scheduled job ready before it is due; else why not."""
+        entry = self.entries.get(job_id)
+        if entry is None:
+            return "unknown"
+        if entry.state is not JobState.SCHEDULED:
+            return "ended" if entry.state in FINISHED_STATES else entry.state.value
+        if entry.held:
+            return "held"
+        entry.state, entry.available_ms, entry.span_ms = JobState.READY, self.now, 0
+        self.counters["promoted_by_hand"] += 1
+        return "promoted"
+
     def promote(self, limit: int) -> int:
         """Make due jobs ready."""
         due = [
