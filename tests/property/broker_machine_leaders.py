@@ -110,6 +110,24 @@ class CronActs(LeaderActs, WorkerActs):
     def resume_cron(self, uid: str) -> None:
         self.twins.ask("resume_cron", uid)
 
+    @act(
+        2,
+        uid=UIDS,
+        back=st.integers(-1, 4),
+        count=st.integers(1, 3),
+        policy=st.sampled_from(ConcurrencyPolicy),
+    )
+    def backfill(self, uid: str, back: int, count: int, policy: ConcurrencyPolicy) -> None:
+        """Instants that ran, were missed, or lie behind the watermark; some of them again."""
+        last = int(self.twins.stored.crons.get(f"{uid}/watermark", FIRST_FIRE)) - 60 * back
+        fires = [last - 60 * i for i in range(count)]
+        jobs = {
+            at: Job(fire_id(uid, at), TASKS[1], {}, created_at=self.twins.now / 1000)
+            for at in fires
+        }
+        self.ids += [job.id for job in jobs.values()]
+        self.twins.ask("backfill", uid, jobs, policy=policy, note="ann: a lost day")
+
     def _mirror(self, uid: str) -> None:
         """Nobody admits what is not mirrored."""
         if uid not in self.twins.stored.crontasks:

@@ -189,6 +189,9 @@ def _crons(state: QueueState) -> Iterator[tuple[str, str]]:
     for uid, count in state.runs_by_hand.items():
         if count:
             yield f"{uid}/by_hand", str(count)
+    for uid, seconds in state.backfilled.items():
+        if seconds:
+            yield f"{uid}/backfilled", "".join(f"{second:010}," for second in seconds)
     for uid, found in state.suspensions.items():
         until = 0 if found.until is None else to_ms(found.until)
         yield f"{uid}/suspended", f"{to_ms(found.since)}\t{until}\t{found.by}\t{found.reason}"

@@ -213,6 +213,13 @@ CALLS: Mapping[str, Calls] = {
         QUEUE, "c1", by="ann", reason="a repair", until=moment(1.7e9)
     ),
     "resume it": lambda b: b.resume_cron(QUEUE, "c1"),
+    "run two past instants of a CronTask": lambda b: b.backfill(
+        QUEUE,
+        "c1",
+        {at: Job(f"c1-{at}", "send", {}, created_at=1.7e9) for at in (1600000000, 1600003600)},
+        policy=ConcurrencyPolicy.ALLOW,
+        note="ann: a lost day",
+    ),
     "look at a CronTask": lambda b: b.cron_record(QUEUE, "c1"),
     "look at the history of a CronTask": lambda b: b.fires(QUEUE, "c1"),
 }

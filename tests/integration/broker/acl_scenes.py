@@ -192,6 +192,9 @@ async def produce(stage: Stage) -> None:
     await stage.staff.put_crontasks(queue, 1, {"c": b"{}"})
     assert await broker.suspend_cron(queue, "c", by="ann", reason="a repair") is not None
     assert await broker.resume_cron(queue, "c") is not None
+    past = {800: job("c-800")}
+    told = await broker.backfill(queue, "c", past, policy=ConcurrencyPolicy.ALLOW, note="")
+    assert told == ("enqueued",)
     stage.client.delete(stage.key("inbox"))
     await broker.enqueue(queue, [job("wakes somebody")])
     assert stage.client.lrange(stage.key("inbox"), 0, -1) == [b"!"]
@@ -326,6 +329,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "resume",
         "suspend_cron",
         "resume_cron",
+        "backfill",
         "cordon",
         "uncordon",
         "ask_stacks",

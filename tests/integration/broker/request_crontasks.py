@@ -5,12 +5,14 @@ from __future__ import annotations
 from tests.integration.broker.request_steps import (
     admit,
     admit_again,
+    backfill,
     decide,
     end_run_and_fire,
     end_runs,
     fire_on,
     mirror_others,
     resume_it,
+    run_backfilled,
     run_by_hand,
     run_by_hand_again,
     start_run,
@@ -88,6 +90,12 @@ CRONTASKS = [
         before=suspend,
         skips=frozenset({"crons"}),
         reason="the watermark passes what is due meanwhile, by the clock",
+    ),
+    Row(
+        "backfill",
+        "one past instant, and one that ran",
+        backfill,
+        newer=run_backfilled,
     ),
     Row(
         "suspend_cron",

@@ -196,6 +196,18 @@ async def run_by_hand_again(rig: Rig) -> None:
     await rig.broker.run_now(rig.queue, TERM, "c0", "n2", job("c0-run-n2"))
 
 
+def backfill(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
+    past = {800: job("c0-800"), 1000: job("c0-1000")}
+    return broker.backfill(rig.queue, "c0", past, policy=ConcurrencyPolicy.ALLOW, note="ann")
+
+
+async def run_backfilled(rig: Rig) -> None:
+    """It ran since, and nobody knows its job any more."""
+    await rig.broker.cancel(rig.queue, "c0-800")
+    await rig.broker.purge(rig.queue, ["c0-800"])
+    await rig.forget("tombstones")
+
+
 def suspend_it(rig: Rig, broker: RedisBroker) -> Awaitable[object]:
     return broker.suspend_cron(rig.queue, "c0", by="ann", reason="a repair")
 

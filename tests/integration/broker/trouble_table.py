@@ -76,6 +76,7 @@ TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "admit_cron": NEW_WORK,  # its fires are; the scheduler comes again every second
     "announce": GOES_ON,
     "ask_stacks": GOES_ON,
+    "backfill": NEW_WORK,
     "beat": GOES_ON,
     "cancel": GOES_ON,
     "configure": GOES_ON,

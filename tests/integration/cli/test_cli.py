@@ -185,65 +185,6 @@ def test_crontasks_are_listed_and_run_by_hand(cli: Cli, tmp_path: Path) -> None:
         assert scheduler.wait(timeout=30) == 0
 
 
-async def put_crontask(cli: Cli, *, suspend: bool = False) -> None:
-    broker = connect(cli.redis_url)
-    queue = QueueName(cli.client.settings.namespace, "emails")
-    document = {
-        "apiVersion": "tidework.dev/v1alpha1",
-        "kind": "CronTask",
-        "metadata": {"name": "hourly", "namespace": queue.namespace, "uid": "c1"},
-        "spec": {"queue": "emails", "task": "send", "every": "1h", "suspend": suspend},
-    }
-    term = await broker.take_term(queue)
-    await broker.open_queue(queue)
-    await broker.put_crontasks(queue, term, {"c1": json.dumps(document).encode()})
-    await broker.admit_cron(queue, term, "c1", "f", 1_700_000_000, reset=False)
-    await broker.close()
-
-
-def test_a_crontask_is_suspended_and_resumed_by_a_person(cli: Cli) -> None:
-    asyncio.run(put_crontask(cli))
-    assert cli.ok("cron", "resume", "hourly") == "nobody had it suspended"
-    told = cli.ok("cron", "suspend", "hourly", "--reason", "a repair", "--by", "ann")
-    assert told.startswith("suspended by ann since ")
-    told = cli.ok("cron", "suspend", "hourly", "--reason", "mine", "--by", "bob", "--until", "2h")
-    assert told.startswith("it was suspended already, by ann since ")
-    asyncio.run(put_crontask(cli))  # the operator mirrors it anew
-    (row,) = json.loads(cli.ok("cron", "list", "-o", "json"))
-    assert (row["suspended"], row["next"]) == (True, [])
-    assert row["reason"].endswith(": a repair")
-    assert cli.ok("cron", "resume", "hourly").startswith("resumed; it was by ann")
-    (row,) = json.loads(cli.ok("cron", "list", "-o", "json"))
-    assert (row["suspended"], len(row["next"])) == (False, 5)
-
-
-def test_a_crontask_that_its_document_suspends_is_not_resumed(cli: Cli) -> None:
-    asyncio.run(put_crontask(cli, suspend=True))
-    cli.ok("cron", "suspend", "hourly", "--reason", "a repair")
-    said = cli.refused("cron", "resume", "hourly")
-    assert "a person's suspension was ended, but its document has suspend: true" in said
-    assert "a person's suspension" not in cli.refused("cron", "resume", "hourly")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("suspend", "hourly"), "Missing option '--reason'"),
-        (("suspend", "hourly", "--reason", " "), "a reason is needed"),
-        (("suspend", "hourly", "--reason", "x", "--until", "2020-01-01T00:00:00Z"), "has passed"),
-        (("suspend", "hourly", "--reason", "x", "--until", "2030-01-01T00:00:00"), "no time zone"),
-        (("suspend", "hurly", "--reason", "x"), "did you mean 'hourly'?"),
-        (("resume", "hurly"), "did you mean 'hourly'?"),
-        (("runs", "hurly"), "did you mean 'hourly'?"),
-        (("run", "hourly", "--params", "[1]"), "has to be a JSON object"),
-        (("run", "hourly", "--params", "{"), "not valid JSON"),
-    ],
-)
-def test_what_is_refused_of_a_crontask(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
-    asyncio.run(put_crontask(cli))
-    assert told in cli.refused("cron", *arguments)
-
-
 def bury(cli: Cli, task: str, message: str) -> str:
     """A dead letter of ``task``; its id."""
     from tidework.broker.connection.transport import drive

@@ -22,6 +22,7 @@ WITHOUT_REDIS = frozenset({"cron explain", "cron import", "cron lint", "cron nex
 PROGRAMS = frozenset({"dashboard", "dev", "scheduler"})
 """They run for long, as a worker does: tests of their own."""
 COMMANDS: Mapping[str, str] = {
+    "cron backfill": "tick --since 2023-11-14T20:00:00Z --yes",
     "cron list": "",
     "cron resume": "tick",
     "cron run": "tick",
@@ -43,7 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "worker list": "-q q",
     "worker stacks": "w -q q --timeout 1",
 }
-NEW_WORK = frozenset({"cron run", "enqueue"})
+NEW_WORK = frozenset({"cron backfill", "cron run", "enqueue"})
 """What a full server refuses."""
 CHANGES = NEW_WORK | {
     "cron resume",
@@ -94,6 +95,7 @@ async def fill(url: str) -> None:
         b'"namespace":"default","uid":"c1"},"spec":{"queue":"q","task":"t","every":"1h"}}'
     )
     await broker.put_crontasks(queue, term, {"c1": document})
+    await broker.admit_cron(queue, term, "c1", "f", 1_700_000_000, reset=False)
     presence = Presence("w", datetime.fromtimestamp(0, UTC), {"answers_stacks": False})
     await broker.beat(queue, presence, ttl=timedelta(minutes=5))
     await broker.close()

@@ -19,10 +19,10 @@ from tidework.broker.answers import (
     PromoteAnswer,
     PurgeAnswer,
     ReplayAnswer,
-    SuspendAnswer,
     UncordonAnswer,
     UpkeepReply,
 )
+from tidework.broker.cron_acts import CronActs
 from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.model.backlog import (
     EVERY_JOB,
@@ -37,7 +37,12 @@ from tidework.model.backlog import (
     StacksAnswer,
 )
 from tidework.model.durability import Durability
-from tidework.model.fire import CronRecord, Fire, FireAnswer, FireRequest, Suspension, Verdict
+from tidework.model.fire import (
+    CronRecord,
+    FireAnswer,
+    FireRequest,
+    Verdict,
+)
 from tidework.model.identity import QueueName
 from tidework.model.job import Enqueued, Job, JobState
 from tidework.model.lease import (
@@ -355,28 +360,6 @@ class Schedules(Store, Protocol):
 
     async def cron_record(self, queue: QueueName, uid: str) -> CronRecord | None:
         """What is known of one CronTask's fires."""
-
-
-class CronActs(Store, Protocol):
-    """What people see and do of CronTasks beside their documents."""
-
-    async def fires(self, queue: QueueName, uid: str) -> tuple[Fire, ...]:
-        """The history of one CronTask, the newest first: its last fires and runs, MOST_FIRES at
-        most. Entries are written in the step of the verdict, completed in that of the run's end,
-        and outlive their jobs; they go when ``put_crontasks`` forgets the record.
-        """
-
-    async def suspend_cron(
-        self, queue: QueueName, uid: str, *, by: str, reason: str, until: datetime | None = None
-    ) -> SuspendAnswer | None:
-        """Have a CronTask rest until ``resume_cron``, or ``until``; None if it is not mirrored.
-
-        It is kept with the record, whatever becomes of the document: its fires get no verdict, and
-        what fell due meanwhile does not fire later. One that holds already stays as it is.
-        """
-
-    async def resume_cron(self, queue: QueueName, uid: str) -> Suspension | None:
-        """End a person's suspension, which is returned; None if none holds."""
 
 
 class Statistics(Store, Protocol):

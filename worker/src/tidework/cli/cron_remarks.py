@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from tidework.cli.cron_dst import Difference, differences
 from tidework.cli.cron_given import Given
 from tidework.cli.cron_steps import about_steps
+from tidework.crontasks.language import Language
 from tidework.model.schedules.composed import AnyOf, Without
 from tidework.model.schedules.cron import CronSchedule, DstPolicy, Schedule, load_zone
 from tidework.model.schedules.cron_parse import CronFields, written_steps
 
 LOOKED_AHEAD = timedelta(days=400)
-
-
-class Language(StrEnum):
-    """Languages of what is said about a schedule."""
-
-    ENGLISH = "en"
-    CHINESE = "zh"
 
 
 _WORDS = {

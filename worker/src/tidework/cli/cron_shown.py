@@ -11,9 +11,10 @@ import click
 
 from tidework.cli.cron_dst import differences
 from tidework.cli.cron_given import Given, given_by, parse_moment, refusal, when_options
-from tidework.cli.cron_remarks import LOOKED_AHEAD, Language, alike, remarks, sentence
+from tidework.cli.cron_remarks import LOOKED_AHEAD, alike, remarks, sentence
 from tidework.cli.options import output_option
 from tidework.clock import SystemClock
+from tidework.crontasks.language import Language
 from tidework.errors import ConfigurationError, ScheduleError
 from tidework.model.schedules.cron import load_zone, tzdata_version
 
@@ -115,7 +116,7 @@ def _written(fire: datetime) -> str:
 @_after_option
 def explain(language: str, after: str | None, **given: Any) -> None:
     """What a SCHEDULE means in plain words, and what happens where the clock jumps."""
-    from tidework.cli.cron_words import words_of
+    from tidework.crontasks.words import words_of
 
     chosen = Language(language)
     now = parse_moment(after, SystemClock().now())
@@ -124,7 +125,7 @@ def explain(language: str, after: str | None, **given: Any) -> None:
         zone = load_zone(timing.time_zone)
         head = {"schedule": each.title, "zone": timing.time_zone, "dst": timing.dst.value}
         click.echo(_head({**head, "tzdata": tzdata_version()}))
-        click.echo(f"  {words_of(each, chosen)}")
+        click.echo(f"  {words_of(each.schedule, each.timing.exclude, chosen)}")
         found = differences(each, now, now + LOOKED_AHEAD)
         for difference in found:
             click.echo(f"  {sentence(difference, zone, chosen)}")

@@ -1,7 +1,7 @@
 """Commands about CronTasks: those that schedulers mirror, and how each of them stands.
 
-What is done with one is in cron_acts.py, schedules alone are in cron_shown.py, and taking over a
-crontab is in cron_import.py.
+What is done with one is in cron_acts.py and cron_backfill.py. Schedules alone are in cron_shown.py,
+and taking over a crontab is in cron_import.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import click
 from tidework.broker.connection.transport import drive
 from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.cli.cron_acts import resume, run, runs, suspend
+from tidework.cli.cron_backfill import backfill
 from tidework.cli.cron_import import import_crontab
 from tidework.cli.cron_shown import explain, lint, next_fires
 from tidework.cli.options import namespace_option, output_option, redis_option
@@ -30,7 +31,7 @@ def cron() -> None:
     """CronTasks as the scheduler mirrored them into Redis, and schedules without any server."""
 
 
-for _command in (next_fires, explain, lint, import_crontab, run, suspend, resume, runs):
+for _command in (next_fires, explain, lint, import_crontab, run, suspend, resume, runs, backfill):
     cron.add_command(_command)
 
 

@@ -36,6 +36,15 @@ class FireAnswer(StrEnum):
     SUSPENDED = "suspended"  # by a person; the watermark passes it
 
 
+class BackfillAnswer(StrEnum):
+    """What became of a past instant that a person asks for."""
+
+    ENQUEUED = "enqueued"
+    KNOWN = "known"  # it ran, or was asked for before
+    UNDECIDED = "undecided"  # behind the watermark: the leader decides it
+    BUSY = "busy"  # a run goes on, and the concurrencyPolicy wants one at a time
+
+
 @dataclass(frozen=True, slots=True)
 class FireRequest:
     """One due instant.

@@ -56,6 +56,10 @@ class Fires:
         """A run that was a dead letter is under way again."""
         self._complete(entry)
 
+    def has_run(self, uid: str, job_id: str) -> bool:
+        """Is that run in the history?"""
+        return self._run(uid, job_id) is not None
+
     def forget(self, uid: str) -> None:
         """Its CronTask is gone."""
         self.of.pop(uid, None)

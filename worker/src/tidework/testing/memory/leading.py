@@ -135,4 +135,5 @@ class MemoryLeading(MemoryCalls):
             state.runs_by_hand.pop(uid, None)
             state.fires.forget(uid)
             state.suspensions.pop(uid, None)
+            state.backfilled.pop(uid, None)
         state.crontasks = dict(documents)

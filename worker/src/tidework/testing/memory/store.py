@@ -64,6 +64,7 @@ class QueueStore:
         self.crontasks: dict[str, bytes] = {}
         self.fires = Fires()
         self.suspensions: dict[str, Suspension] = {}
+        self.backfilled: dict[str, list[int]] = {}
         self.uniques = Uniques()
         self.onces: dict[str, tuple[Lease | None, int, int]] = {}
         self.pause: Pause | None = None

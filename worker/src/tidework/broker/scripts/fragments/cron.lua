@@ -33,6 +33,7 @@ local function forget_cron(uid)
     if field ~= 'held' then names[#names + 1] = uid .. '/' .. field end
   end
   for _, verdict in ipairs(VERDICTS) do names[#names + 1] = uid .. '/' .. verdict end
+  names[#names + 1] = uid .. '/backfilled'
   redis.call('HDEL', K.crons, unpack(names))
   redis.call('HDEL', K.fires, uid)
 end

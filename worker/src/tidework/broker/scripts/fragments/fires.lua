@@ -31,6 +31,11 @@ local function add_line(uid, line)
   put(K.fires, uid, number .. lines .. '\n' .. line)
 end
 
+local function has_run(uid, id)
+  local lines = stored(K.fires, uid)
+  return lines and find_line(lines, run_name(uid, id)) ~= nil
+end
+
 -- before: the fire decided last, if its verdict was the same one; else nil.
 local function note_no_run(uid, verdict, fire, before)
   local due, lines = text(fire * 1000), stored(K.fires, uid)

@@ -8,16 +8,15 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.support.cron_data import CASES
-from tidework.cli.cron_given import Given
-from tidework.cli.cron_remarks import Language
-from tidework.cli.cron_words import words_of
+from tidework.crontasks.language import Language
+from tidework.crontasks.words import words_of
 from tidework.errors import ScheduleError
 from tidework.manifests.timing import Timing
 
 
 def said(*schedules: str, language: str = "en", **fields: object) -> str:
     timing = Timing(schedules=schedules, **fields)  # type: ignore[arg-type]
-    return words_of(Given("title", timing, "shop/nightly"), Language(language))
+    return words_of(timing.schedule("shop/nightly"), timing.exclude, Language(language))
 
 
 @pytest.mark.parametrize(

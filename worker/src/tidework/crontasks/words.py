@@ -13,8 +13,7 @@ from datetime import datetime
 
 from cron_descriptor import Options, get_description
 
-from tidework.cli.cron_given import Given
-from tidework.cli.cron_remarks import Language
+from tidework.crontasks.language import Language
 from tidework.model.schedules.composed import AnyOf, At, Without
 from tidework.model.schedules.cron import CronSchedule, Every, Schedule
 from tidework.model.schedules.cron_parse import CronFields
@@ -53,9 +52,11 @@ _NAMES = re.compile("|".join(_CHINESE_NAMES))
 _NTH = re.compile(r"在 (第.个\S+) 每月")
 
 
-def words_of(given: Given, language: Language) -> str:
-    """One or several sentences. Raises ScheduleError."""
-    return _say(given.schedule, given.timing.exclude, language)
+def words_of(
+    schedule: Schedule, exclude: Sequence[str] = (), language: Language = Language.ENGLISH
+) -> str:
+    """One or several sentences. exclude: as the document has it"""
+    return _say(schedule, exclude, language)
 
 
 def _say(schedule: Schedule, excluded: Sequence[str], language: Language) -> str:
