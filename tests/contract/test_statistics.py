@@ -34,6 +34,8 @@ def job(name: str, task: str = "send", due: float | None = None) -> Job:
 async def totals(kit: Kit, task: str = "send") -> Totals:
     """Of the last hour: by the summary, and by the series, which say the same."""
     found = {each.task: each.hour for each in await kit.broker.statistics(kit.queue)}
+    one = {each.task: each.hour for each in await kit.broker.statistics(kit.queue, task)}
+    assert one == {name: totals for name, totals in found.items() if name == task}
     series = await kit.broker.series(kit.queue, Step.MINUTE, task=task)
     assert Totals.of(point.totals for point in series.points) == found.get(task, Totals())
     return found.get(task, Totals())

@@ -377,9 +377,9 @@ class Statistics(Store, Protocol):
         """What was counted by the minute, hour or day, of one task or of all; from and to the
         point in which ``since`` and ``until`` lie, of those that are kept (``Step.kept``)."""
 
-    async def statistics(self, queue: QueueName) -> tuple[TaskStatistics, ...]:
-        """Each task in its last hour and day, by name; the sum of all comes first. Of one moment
-        each, though not of the same."""
+    async def statistics(self, queue: QueueName, task: str = "") -> tuple[TaskStatistics, ...]:
+        """Each task (or one) that was counted in the last hour or day, by name; the sum of all
+        comes first. Hour and day are of one moment each, though not of the same."""
 
 
 class Leader(Fleet, Leadership, Schedules, Protocol):

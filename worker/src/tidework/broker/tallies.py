@@ -6,9 +6,8 @@ The memory model keeps the same names; both are read here.
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from tidework.clock import from_ms
@@ -29,12 +28,11 @@ LAST_HOUR = (Step.MINUTE, 60)
 LAST_DAY = (Step.HOUR, 24)
 """Of which points the last hour and day are the sum."""
 
-Numbers = Counter[str]
+Numbers = dict[str, int]
 """Name to number, as in tallies.lua."""
 Numbered = Mapping[int, Numbers]
 """The points of a task by the number of their minute, hour or day."""
 
-_NUMBER = re.compile(r"([A-Za-z]\d*):(\d+)")
 _COUNTS = {
     "enqueued": "e",
     "succeeded": "s",
@@ -48,42 +46,56 @@ _COUNTS = {
 
 
 def read_tallied(
-    rows: Sequence[Sequence[bytes]], tallies: bytes, step: Step, wanted: range
+    rows: Sequence[Sequence[bytes | None]],
+    tallies: bytes,
+    step: Step,
+    wanted: range,
+    *,
+    in_one: bool = False,
 ) -> dict[str, Numbered]:
-    """Task to its points, of stored ones and of the lines that belong to them."""
-    found: dict[str, dict[int, Numbers]] = defaultdict(lambda: defaultdict(Counter))
-    for name, *points in rows:
-        for point in points:
-            text, _, words = point.decode().partition(" ")
-            found[name.decode()][int(text)].update(_numbers_in(words))
+    """Task to its points, of stored ones and of the lines that belong to them.
+
+    rows: a task, and what lies in the places of the points wanted; a point with another number is
+          of another turn of its ring
+    in_one: instead of the points their sum, as number 0
+    """
+    found: dict[str, dict[int, Numbers]] = defaultdict(lambda: defaultdict(dict))
+    for name, *places in rows:
+        task = (name or b"").decode()
+        for number, place in zip(wanted, places, strict=True):
+            text, _, words = (place or b"").decode().partition(" ")
+            if text == str(number):
+                _add(found[task][0 if in_one else number], words)
     for line in tallies.decode().splitlines():
         minute, task, words = line.split(" ", 2)
         number = int(minute) // step.minutes
         if number in wanted:
-            numbers = _numbers_in(words)
-            is_beyond = task not in found and len(found) > MOST_TASKS
-            found[OTHER_TASKS if is_beyond else task][number].update(numbers)
-            found[ALL_TASKS][number].update(numbers)
+            if task not in found and len(found) > MOST_TASKS:
+                task = OTHER_TASKS
+            for row in (task, ALL_TASKS):
+                _add(found[row][0 if in_one else number], words)
     return dict(found)
 
 
-def _numbers_in(words: str) -> dict[str, int]:
-    return {name: int(number) for name, number in _NUMBER.findall(words)}
+def _add(numbers: Numbers, words: str) -> None:
+    for word in words.split():
+        name, _, number = word.partition(":")
+        numbers[name] = numbers.get(name, 0) + int(number)
 
 
 def totals_of(numbers: Numbers) -> Totals:
     """The names as the model has them."""
-    counts = {field: numbers[name] for field, name in _COUNTS.items()}
-    wait = Histogram(dict(_buckets(numbers, "w")), numbers["W"] / 1e3)
+    counts = {field: numbers.get(name, 0) for field, name in _COUNTS.items()}
+    waits, runs = _buckets(numbers, "w"), _buckets(numbers, "x")
     return Totals(
-        **counts, wait=wait, run=Histogram(dict(_buckets(numbers, "x")), numbers["X"] / 1e6)
+        **counts,
+        wait=Histogram(waits, numbers.get("W", 0) / 1e3),
+        run=Histogram(runs, numbers.get("X", 0) / 1e6),
     )
 
 
-def _buckets(numbers: Numbers, letter: str) -> Iterator[tuple[int, int]]:
-    for name, number in numbers.items():
-        if name[0] == letter:
-            yield int(name[1:]), number
+def _buckets(numbers: Numbers, letter: str) -> dict[int, int]:
+    return {int(name[1:]): number for name, number in numbers.items() if name[0] == letter}
 
 
 def series_of(task: str, step: Step, points: Numbered) -> Series:
@@ -107,7 +119,8 @@ def statistics_of(
 
 
 def _sum(points: Numbered) -> Totals:
-    numbers: Numbers = Counter()
+    numbers: Numbers = {}
     for each in points.values():
-        numbers.update(each)
+        for name, number in each.items():
+            numbers[name] = numbers.get(name, 0) + number
     return totals_of(numbers)

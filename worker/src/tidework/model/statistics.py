@@ -168,6 +168,15 @@ class Series:
     points: tuple[Point, ...]
 
 
+def sum_of_series(task: str, step: Step, several: Iterable[Series]) -> Series:
+    """Series of several queues as one: the points of one time are added."""
+    found: dict[datetime, Totals] = {}
+    for series in several:
+        for point in series.points:
+            found[point.at] = found.get(point.at, Totals()) + point.totals
+    return Series(task, step, tuple(Point(at, found[at]) for at in sorted(found)))
+
+
 @dataclass(frozen=True, slots=True)
 class TaskStatistics:
     """A task, or ALL_TASKS, OTHER_TASKS or NO_TASK: the last 60 minutes and the last 24 hours,

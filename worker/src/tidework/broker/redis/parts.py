@@ -122,7 +122,7 @@ class StatisticsParts(NamedTuple):
     first: int
     last: int
     tallies: bytes
-    points: Sequence[Sequence[bytes]]
+    points: Sequence[Sequence[bytes | None]]
 
     @classmethod
     def of(cls, reply: Sequence[Any]) -> StatisticsParts:

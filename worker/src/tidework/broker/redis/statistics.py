@@ -38,19 +38,22 @@ class RedisStatistics(RedisCalls):
         with reading("the statistics", queue):
             return series_of(task, step, _read(found, step).get(task, {}))
 
-    async def statistics(self, queue: QueueName) -> tuple[TaskStatistics, ...]:
+    async def statistics(self, queue: QueueName, task: str = "") -> tuple[TaskStatistics, ...]:
         hour, day = await self.transport.run_all(
-            [self._asked(queue, step, most) for step, most in (LAST_HOUR, LAST_DAY)]
+            [self._asked(queue, step, most, task) for step, most in (LAST_HOUR, LAST_DAY)]
         )
         with reading("the statistics", queue):
-            return statistics_of(_read(hour, Step.MINUTE), _read(day, Step.HOUR))
+            found = statistics_of(
+                _read(hour, Step.MINUTE, in_one=True), _read(day, Step.HOUR, in_one=True)
+            )
+        return tuple(each for each in found if task in ("", each.task))
 
     def _asked(
         self,
         queue: QueueName,
         step: Step,
         most: int,
-        task: str = "",
+        task: str,
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Call:
@@ -67,6 +70,7 @@ class RedisStatistics(RedisCalls):
         )
 
 
-def _read(reply: Any, step: Step) -> dict[str, Numbered]:
+def _read(reply: Any, step: Step, *, in_one: bool = False) -> dict[str, Numbered]:
     parts = StatisticsParts.of(reply)
-    return read_tallied(parts.points, parts.tallies, step, range(parts.first, parts.last + 1))
+    wanted = range(parts.first, parts.last + 1)
+    return read_tallied(parts.points, parts.tallies, step, wanted, in_one=in_one)

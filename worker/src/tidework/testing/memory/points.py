@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 
 from tidework.broker.tallies import MINUTE_MS, Numbered, Numbers
@@ -27,8 +26,9 @@ class Points:
                 number = minute // step.minutes
                 place = (step, number % step.kept, row)
                 if self.points.get(place, (-1,))[0] != number:
-                    self.points[place] = (number, Counter())
-                self.points[place][1][name] += by
+                    self.points[place] = (number, {})
+                numbers = self.points[place][1]
+                numbers[name] = numbers.get(name, 0) + by
 
     def tally_claim(self, now: int, task: str, due_ms: int) -> None:
         """A job was claimed that was due since then."""

@@ -44,8 +44,9 @@ class MemoryStatistics(MemoryCalls):
             first = max(first, to_ms(since) // length_ms)
         return series_of(task, step, state.points.of_task(step, task, range(first, last + 1)))
 
-    async def statistics(self, queue: QueueName) -> tuple[TaskStatistics, ...]:
-        return statistics_of(self._latest(queue, *LAST_HOUR), self._latest(queue, *LAST_DAY))
+    async def statistics(self, queue: QueueName, task: str = "") -> tuple[TaskStatistics, ...]:
+        found = statistics_of(self._latest(queue, *LAST_HOUR), self._latest(queue, *LAST_DAY))
+        return tuple(each for each in found if task in ("", each.task))
 
     def _latest(self, queue: QueueName, step: Step, most: int) -> dict[str, Numbered]:
         state = self._open(queue)
