@@ -22,6 +22,8 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── JobFailedError            the awaited job is dead; carries its error
     ├── JobCancelledError         the awaited job was cancelled
     ├── WaitTimeoutError          the awaited job did not end in time
+    ├── JobStateError             the job is in a state in which that cannot be done to it
+    ├── IdempotencyError          the idempotency key was used for another request
     ├── QueueNotFoundError        nobody has opened a queue of that name
     ├── WorkerNotFoundError       no worker of that name has been seen lately
     ├── NoAnswerError             a worker does not answer a request
@@ -254,6 +256,26 @@ class WaitTimeoutError(TideworkError):
         self.seconds = seconds
         self.state = state
         super().__init__(f"job {job_id} is still {state} after {seconds:g} s")
+
+
+class JobStateError(TideworkError):
+    """That cannot be done to the job as it is now: ``reason``."""
+
+    def __init__(self, job_id: str, reason: str) -> None:
+        self.job_id = job_id
+        self.reason = reason
+        super().__init__(f"job {job_id}: {reason}")
+
+
+class IdempotencyError(TideworkError):
+    """The idempotency key has made the job ``job_id``, of another task or other params."""
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        super().__init__(
+            f"this Idempotency-Key has made job {job_id}, of another task or other params; "
+            "use a new key for another request"
+        )
 
 
 class QueueNotFoundError(TideworkError):

@@ -17,10 +17,15 @@ from tidework.access.guard import Guard
 from tidework.api.context import ApiContext
 from tidework.api.paging import refuse_unknown_parameters
 from tidework.api.problems import MEDIA_TYPE, Problem, install_problems, problem_of
-from tidework.api.routes import queues, stats
+from tidework.api.routes import dead, jobs, queues, stats
 
 PREFIX = "/api/v1"
-ROUTERS: tuple[APIRouter, ...] = (queues.router, stats.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    queues.router,
+    jobs.router,
+    dead.router,
+    stats.router,
+)
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Problem, "description": "The request is refused", "content": {MEDIA_TYPE: {}}},

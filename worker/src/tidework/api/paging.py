@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import Query, Request
+from fastapi import Header, Query, Request
 from pydantic import BaseModel
 
 from tidework.errors import ConfigurationError
 from tidework.meant import did_you_mean, listed
+from tidework.model.identity import QueueName
 
 T = TypeVar("T")
 
@@ -16,6 +18,27 @@ Limit = Annotated[int, Query(ge=1, le=500, description="Most items of a page.")]
 Cursor = Annotated[
     str | None, Query(max_length=300, description="`next` of the page before this one.")
 ]
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same key and request make one job, however often they are sent.",
+    ),
+]
+
+
+def id_of_key(queue: QueueName, key: str | None) -> str | None:
+    """The id of the job that a key makes: known to the queue in the step that inserts it.
+
+    So nothing has to be kept beside, and a server that dies before it answers loses nothing.
+    """
+    if key is None:
+        return None
+    return f"key-{sha256(f'{queue} {key}'.encode()).hexdigest()[:32]}"
 
 
 class Page(BaseModel, Generic[T]):

@@ -25,7 +25,9 @@ from tidework.errors import (
     EnvelopeError,
     ForbiddenError,
     ForeignPageError,
+    IdempotencyError,
     JobNotFoundError,
+    JobStateError,
     LayoutError,
     NoAnswerError,
     NotDurableError,
@@ -78,6 +80,8 @@ INTERNAL = Kind(500, "internal_error", "The server could not answer")
 KINDS: tuple[tuple[type[TideworkError], Kind], ...] = (
     (ResultExpiredError, Kind(410, "job_forgotten", "The job has ended and is deleted")),
     (JobNotFoundError, Kind(404, "job_not_found", "There is no such job")),
+    (JobStateError, Kind(409, "job_state", "The job is in another state")),
+    (IdempotencyError, Kind(422, "idempotency_conflict", "The key was used for another request")),
     (QueueNotFoundError, Kind(404, "queue_not_found", "There is no such queue")),
     (WorkerNotFoundError, Kind(404, "worker_not_found", "There is no such worker")),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Depends
+from pydantic import BaseModel, ConfigDict, Field
 
 from tidework.access.caller import Permission
 from tidework.access.requires import requires
@@ -12,6 +13,7 @@ from tidework.api.paging import Cursor, Limit, Page
 
 router = APIRouter(tags=["queues"])
 to_view = [Depends(requires(Permission.VIEWER))]
+to_act = [Depends(requires(Permission.OPERATOR))]
 
 
 @router.get("/queues", dependencies=to_view)
@@ -29,4 +31,29 @@ async def list_queues(
 @router.get("/queues/{queue}", dependencies=to_view)
 async def get_queue(context: Context, queue: Queue) -> QueueModel:
     """One queue."""
+    return queue_model(queue, await context.broker.stats(queue))
+
+
+class PauseOrder(BaseModel):
+    """reason: shown wherever the queue is"""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field(default="", max_length=500)
+
+
+@router.post("/queues/{queue}/pause", dependencies=to_act)
+async def pause_queue(context: Context, queue: Queue, order: PauseOrder) -> QueueModel:
+    """Stop claims from the queue until it is resumed: what runs goes on, and jobs can be put in.
+
+    A queue that is paused already keeps its reason.
+    """
+    await context.broker.pause(queue, order.reason)
+    return queue_model(queue, await context.broker.stats(queue))
+
+
+@router.post("/queues/{queue}/resume", dependencies=to_act)
+async def resume_queue(context: Context, queue: Queue) -> QueueModel:
+    """End a pause; nothing changes for a queue that is not paused."""
+    await context.broker.resume(queue)
     return queue_model(queue, await context.broker.stats(queue))
