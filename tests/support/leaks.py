@@ -19,7 +19,7 @@ from tests.support.servers import ValkeyServer
 from tests.support.stored_queue import ENDED, HELD, StoredQueue, StoredRecord, read_queue
 from tidework.broker.cordons import BY_PERSON
 from tidework.broker.fires import read_fires
-from tidework.broker.keys import QUEUE_PARTS, REGISTRY
+from tidework.broker.keys import NAMESPACE_PARTS, QUEUE_PARTS, REGISTRY
 from tidework.model.identity import QueueName
 
 EXPIRING = frozenset({"leader"})
@@ -270,7 +270,10 @@ class LeakWatch:
             part = match[2] if match else ""
             if match and part in QUEUE_PARTS:
                 queues.add(match[1])
-            if name == REGISTRY or part in CHECKED | COUNTED:
+            is_of_namespace = (
+                match is not None and match[1].endswith("/") and part in NAMESPACE_PARTS
+            )
+            if name == REGISTRY or is_of_namespace or part in CHECKED | COUNTED:
                 if expires:
                     found.append(f"{name} is not to expire")
             elif not expires:

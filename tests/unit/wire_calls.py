@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tidework.broker.acts import Act
 from tidework.broker.connection.transport import Call
 from tidework.broker.documents import AcceptedDocument, Beginning, RejectedDocument
 from tidework.broker.redis import leading as redis_leading
@@ -54,6 +55,17 @@ LATER = Job(
     unique=Unique("bob", on_conflict=OnConflict.REPLACE),
 )
 RUN = Job("c1-1700000000", "tidy", {}, created_at=1.5)
+ACT = Act(
+    "a1",
+    datetime.fromtimestamp(1.7e9, UTC),
+    "ann",
+    "token",
+    "operator",
+    "pause_queue",
+    "/queues/emails/pause",
+    "a repair",
+    200,
+)
 RAW, BAD = b'{"task":"send","id":"m3"}', b"bad"
 STORED = b'{"v":1,"id":"m3","task":"send","created_at":1.5,"params":{}}'
 ENDS = (
@@ -221,6 +233,8 @@ CALLS: Mapping[str, Calls] = {
         note="ann: a lost day",
     ),
     "look at a CronTask": lambda b: b.cron_record(QUEUE, "c1"),
+    "keep what a person did": lambda b: b.note_act("shop", ACT),
+    "what people did before that": lambda b: b.acts("shop", before=7),
     "look at the history of a CronTask": lambda b: b.fires(QUEUE, "c1"),
 }
 

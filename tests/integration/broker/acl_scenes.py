@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 
+from tests.integration.broker.request_steps import ACT
 from tidework.broker.answers import CordonAnswer, OnceAnswer, UncordonAnswer
 from tidework.broker.documents import AcceptedDocument, RejectedDocument
 from tidework.broker.keys import REGISTRY
@@ -137,6 +138,8 @@ async def look(stage: Stage) -> None:
     assert await broker.crontasks(queue) == {}
     assert await broker.cron_record(queue, "c") is not None
     assert len(await broker.fires(queue, "c")) == 2
+    await stage.staff.note_act(queue.namespace, ACT)
+    assert len((await broker.acts(queue.namespace)).acts) == 1
     assert queue in await broker.queues()
     assert (await broker.statistics(queue))[0].hour.enqueued == 6
 
@@ -188,6 +191,8 @@ async def produce(stage: Stage) -> None:
     await stage.staff.leave(queue, "w")
     assert (await broker.statistics(queue))[0].hour.enqueued > 2000
     assert await broker.pause(queue, "a look")
+    assert await broker.note_act(queue.namespace, ACT)
+    assert (await broker.acts(queue.namespace, before=1)).acts == ()
     assert await broker.resume(queue)
     await stage.staff.put_crontasks(queue, 1, {"c": b"{}"})
     assert await broker.suspend_cron(queue, "c", by="ann", reason="a repair") is not None
@@ -310,6 +315,7 @@ SCENES: Mapping[str, Scene] = {
 SCRIPTS: Mapping[str, tuple[str, ...]] = {
     "viewer": (
         "get_job",
+        "list_acts",
         "list_jobs",
         "list_errors",
         "stats",
@@ -330,6 +336,8 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "suspend_cron",
         "resume_cron",
         "backfill",
+        "note_act",
+        "list_acts",
         "cordon",
         "uncordon",
         "ask_stacks",

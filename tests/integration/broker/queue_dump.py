@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from tidework.broker.documents import MARKER
-from tidework.broker.keys import REGISTRY
+from tidework.broker.keys import NAMESPACE_PARTS, REGISTRY, queue_key
 from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.identity import QueueName
 
@@ -47,6 +47,8 @@ async def dump_queue(broker: RedisBroker, client: redis.Redis, queue: QueueName)
         part = key.decode().removeprefix(prefix)
         if part not in MOVING:
             found[part] = _content(client, key, part)
+    for part in NAMESPACE_PARTS:
+        found[part] = _content(client, queue_key(queue, part).encode(), part)
     inbox, intake = found.pop("inbox", []), found.pop("intake", [])
     # Whether a document lies here or there only says who looks at it next.
     found["documents"] = sorted(raw for raw in inbox + intake if raw != MARKER)
@@ -72,6 +74,8 @@ def _content(client: redis.Redis, key: bytes, part: str) -> Any:
     if kind == b"zset":
         members = {name: client.zscore(key, name) for name in scored(client, key)}
         return sorted(members) if part in MOVING_SCORES else members
+    if kind == b"none":
+        return None
     assert kind == b"set", f"{key!r} is a {kind!r}: teach this module to read it"
     return sorted(client.smembers(key))
 

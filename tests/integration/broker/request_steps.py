@@ -4,7 +4,8 @@ requests that need more than a line."""
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.integration.broker.rig import (
@@ -16,6 +17,7 @@ from tests.integration.broker.rig import (
     presence,
     settle,
 )
+from tidework.broker.acts import Act
 from tidework.broker.documents import MAX_DOCUMENT_BYTES, hand_out
 from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.model.backlog import StacksAnswer
@@ -206,6 +208,23 @@ async def run_backfilled(rig: Rig) -> None:
     await rig.broker.cancel(rig.queue, "c0-800")
     await rig.broker.purge(rig.queue, ["c0-800"])
     await rig.forget("tombstones")
+
+
+ACT = Act(
+    "a1",
+    datetime.fromtimestamp(1.5e9, UTC),
+    "ann",
+    "token",
+    "operator",
+    "act",
+    "/queues/q",
+    "",
+    200,
+)
+
+
+async def act_after(rig: Rig) -> None:
+    await rig.broker.note_act(rig.queue.namespace, replace(ACT, id="a2"))
 
 
 def suspend_it(rig: Rig, broker: RedisBroker) -> Awaitable[object]:

@@ -7,8 +7,10 @@ from tests.integration.broker.request_documents import DOCUMENTS
 from tests.integration.broker.request_once import BLOCKS
 from tests.integration.broker.request_progress import NOTES
 from tests.integration.broker.request_steps import (
+    ACT,
     BROKEN,
     SETTLED,
+    act_after,
     announce_next,
     announce_others,
     answer,
@@ -306,4 +308,13 @@ LEADERS = [
     ),
 ]
 
-ROWS = [*JOBS, *DOCUMENTS, *WORKERS, *BLOCKS, *NOTES, *PEOPLE, *LEADERS, *CRONTASKS]
+ACTS = [
+    Row(
+        "note_act",
+        "another one since",
+        lambda rig, broker: broker.note_act(rig.queue.namespace, ACT),
+        newer=act_after,
+    ),
+]
+
+ROWS = [*JOBS, *DOCUMENTS, *WORKERS, *BLOCKS, *NOTES, *PEOPLE, *LEADERS, *CRONTASKS, *ACTS]

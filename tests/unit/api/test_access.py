@@ -41,7 +41,7 @@ def entry(token: str, permission: str, more: str = "") -> str:
 async def test_the_loopback_is_one_person(host: str) -> None:
     found = await Loopback(Permission.ADMIN).identify(request(host=host))
 
-    assert found == Caller("local", Permission.ADMIN)
+    assert found == Caller("local", Permission.ADMIN, via="loopback")
 
 
 @pytest.mark.parametrize("host", ["evil.example:8090", "127.0.0.1.evil.example", "10.0.0.1"])

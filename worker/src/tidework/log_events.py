@@ -144,6 +144,9 @@ _API = {
     "api_ended": "the HTTP API has ended",
     "api_failed": "the HTTP API of `tidework dev` has failed; the rest goes on",
     "request_failed": "a request to the HTTP API failed by a fault of ours",
+    "act_done": "somebody did something by the HTTP API; `status` says how it ended",
+    "act_refused": "somebody wanted to, and was not known, not allowed to, or not understood",
+    "act_not_recorded": "an act is not in the record of acts, only in the log",
     "tokens_refused": "the file of tokens is wrong; the tokens stay as they were",
 }
 

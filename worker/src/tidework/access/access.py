@@ -38,7 +38,7 @@ class Loopback:
     """
 
     def __init__(self, permission: Permission, name: str = "local") -> None:
-        self._caller = Caller(name, permission)
+        self._caller = Caller(name, permission, via="loopback")
 
     async def identify(self, request: HTTPConnection) -> Caller:
         """That person. Raises ForeignPageError for a request by another name."""

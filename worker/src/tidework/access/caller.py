@@ -18,12 +18,14 @@ class Permission(IntEnum):
 class Caller:
     """Somebody whose identity was checked.
 
+    via: how that was done: loopback, token, ...
     namespaces: those it may see and act in; None = all
     """
 
     name: str
     permission: Permission
     namespaces: frozenset[str] | None = None
+    via: str = ""
 
     def may(self, permission: Permission, namespace: str) -> bool:
         """Has it this permission in the namespace?"""

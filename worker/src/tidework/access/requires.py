@@ -20,9 +20,10 @@ def requires(permission: Permission) -> Callable[[Request], Awaitable[Caller]]:
         context = request.app.state.context
         caller: Caller = await context.access.identify(request)
         namespace = request.query_params.get("namespace") or context.namespace
+        request.state.caller = caller
         if not caller.may(permission, namespace):
             raise ForbiddenError(caller.name, permission.name.lower(), namespace)
-        request.state.caller = caller
+        request.state.acts_in = namespace
         return caller
 
     return check

@@ -122,7 +122,7 @@ def _entry(file: Path, name: str, given: Any) -> tuple[str, Caller]:
     permission = _PERMISSIONS.get(str(given.get("permission")))
     if permission is None:
         raise ConfigurationError(f"{where}: permission must be one of {listed([*_PERMISSIONS])}")
-    return digest, Caller(name, permission, _namespaces(where, given.get("namespaces")))
+    return digest, Caller(name, permission, _namespaces(where, given.get("namespaces")), "token")
 
 
 def _namespaces(where: str, given: Any) -> frozenset[str] | None:

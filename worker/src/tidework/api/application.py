@@ -14,13 +14,15 @@ from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
 from tidework.access.guard import Guard
+from tidework.access.recording import Recorder
 from tidework.api.context import ApiContext
 from tidework.api.paging import refuse_unknown_parameters
 from tidework.api.problems import MEDIA_TYPE, Problem, install_problems, problem_of
-from tidework.api.routes import dead, jobs, queues, stats
+from tidework.api.routes import audit, dead, jobs, queues, stats
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
+    audit.router,
     queues.router,
     jobs.router,
     dead.router,
@@ -34,12 +36,13 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 class _Guarded(FastAPI):
-    """With the guard outermost: a refusal costs nothing, and a fault's answer has its headers."""
+    """With guard and record outermost: no route, error or mounted application is beside them."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Starlette's, and the guard around it."""
+        """Starlette's, and these two around it."""
         context: ApiContext = self.state.context
-        return Guard(super().build_middleware_stack(), problem_of, context.origins)
+        recorded = Recorder(super().build_middleware_stack(), context.broker, context.clock)
+        return Guard(recorded, problem_of, context.origins)
 
 
 def create_api(context: ApiContext) -> FastAPI:

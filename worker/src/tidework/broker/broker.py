@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from tidework.broker.acts import Acts
 from tidework.broker.answers import (
     CancelAnswer,
     CordonAnswer,
@@ -386,5 +387,5 @@ class Leader(Fleet, Leadership, Schedules, Protocol):
     """What the scheduler and the operator call."""
 
 
-class Broker(Producer, Claims, Statistics, Leader, CronActs, Protocol):
+class Broker(Producer, Claims, Statistics, Leader, CronActs, Acts, Protocol):
     """All roles."""

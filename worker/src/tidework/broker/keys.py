@@ -48,6 +48,10 @@ number in the prefix is the layout version.
     crons       hash   uid/field -> watermark, fingerprint, verdict counts...
     runs        zset   uid|job id of unfinished runs, score 0
     fires       hash   uid -> its last fires and runs, a line each (fires.py)
+
+A namespace has a key of its own, under the tag ``{namespace/}``:
+
+    acts        zset   what people did by the API (acts.py), by number
 """
 
 from __future__ import annotations
@@ -110,10 +114,16 @@ SHARED_PARTS = {"registry": REGISTRY}
 """What a script may name as a part, though it is one key for all queues."""
 
 
+NAMESPACE_PARTS = ("acts",)
+"""What a script may name as a part, though all queues of the namespace share it."""
+
+
 def queue_key(queue: QueueName, part: str) -> str:
     """The key of one part of a queue. Raises KeyError for an unknown part."""
     if part in SHARED_PARTS:
         return SHARED_PARTS[part]
+    if part in NAMESPACE_PARTS:
+        return f"tw1:{{{queue.namespace}/}}:{part}"
     if part not in QUEUE_PARTS:
         raise KeyError(part)
     return f"tw1:{{{queue}}}:{part}"

@@ -26,6 +26,7 @@ from tidework.broker.documents import (
     RejectedDocument,
 )
 from tidework.broker.keys import queue_key
+from tidework.broker.redis.acts import RedisActs
 from tidework.broker.redis.calls import due_ms, unique_spec
 from tidework.broker.redis.cron_acts import RedisCronActs
 from tidework.broker.redis.leading import RedisLeading
@@ -89,7 +90,7 @@ def connect_blocking(url: str) -> RedisBroker:
 
 
 class RedisBroker(
-    RedisCronActs, RedisLeading, RedisOnce, RedisProgress, RedisReadouts, RedisStatistics
+    RedisActs, RedisCronActs, RedisLeading, RedisOnce, RedisProgress, RedisReadouts, RedisStatistics
 ):
     """Implements Broker over a Transport."""
 

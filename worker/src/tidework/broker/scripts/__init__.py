@@ -26,7 +26,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from tidework.broker.keys import QUEUE_PARTS, SHARED_PARTS, queue_key
+from tidework.broker.keys import NAMESPACE_PARTS, QUEUE_PARTS, SHARED_PARTS, queue_key
 from tidework.model.identity import QueueName
 
 Value = str | bytes | int | float
@@ -102,7 +102,7 @@ def load_script(name: str) -> Script:
     keys = list(header.get("keys", []))
     for fragment in (*fragments, *seldom):
         keys += [part for part in _header(fragment).get("keys", []) if part not in keys]
-    unknown = set(keys) - set(QUEUE_PARTS) - set(SHARED_PARTS)
+    unknown = set(keys) - {*QUEUE_PARTS, *SHARED_PARTS, *NAMESPACE_PARTS}
     if unknown:
         raise ValueError(f"{name}.lua names unknown keys: {sorted(unknown)}")
     args = header.get("args", [])

@@ -38,6 +38,7 @@ from tidework.model.lease import (
 )
 from tidework.model.outcome import JobError
 from tidework.model.unique import OnConflict
+from tidework.testing.memory.acts import MemoryActs
 from tidework.testing.memory.cron_acts import MemoryCronActs
 from tidework.testing.memory.leading import MemoryLeading
 from tidework.testing.memory.once import MemoryOnce, prune_onces
@@ -52,6 +53,7 @@ SEEN_EVERY = 16
 
 
 class MemoryBroker(
+    MemoryActs,
     MemoryCronActs,
     MemoryLeading,
     MemoryOnce,

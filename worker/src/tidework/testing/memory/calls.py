@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tidework.broker.acts import Act
 from tidework.clock import Clock, SystemClock, to_ms
 from tidework.model.identity import QueueName
 from tidework.model.lease import (
@@ -19,6 +20,7 @@ class MemoryCalls:
         self._clock = clock or SystemClock()
         self._limits = limits or QueueLimits()
         self._queues: dict[QueueName, QueueState] = {}
+        self._acts: dict[str, list[tuple[int, Act]]] = {}
         self._documents = asyncio.Condition()
 
     def _open(self, queue: QueueName) -> QueueState:
