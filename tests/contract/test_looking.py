@@ -113,3 +113,17 @@ async def test_a_job_that_waits_for_the_one_it_replaces_stays_where_it_is(kit: K
     record = await kit.broker.get_job(kit.queue, "new")
     assert record is not None
     assert record.state is JobState.SCHEDULED
+
+
+async def test_the_line_is_that_of_ready_jobs(kit: Kit) -> None:
+    await kit.put(
+        Job("slow", "t", {}, priority=9), Job("first", "t", {}, priority=0), Job("next", "t", {})
+    )
+    await kit.put(Job("later", "t", {}, delay=60))
+
+    found = [
+        await kit.broker.ahead_of(kit.queue, job_id)
+        for job_id in ("first", "next", "slow", "later", "nothing")
+    ]
+
+    assert found == [0, 1, 2, None, None]

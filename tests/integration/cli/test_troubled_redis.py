@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, str] = {
     "enqueue": "t -q q",
     "job cancel": "a -q q",
     "job get": "a -q q",
+    "job why": "a -q q",
     "queue list": "",
     "queue pause": "q",
     "queue resume": "q",

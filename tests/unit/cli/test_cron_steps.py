@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tidework.cli.cron_given import Given
-from tidework.cli.cron_remarks import remarks
+from tidework.cli.remarks.schedule import remarks
 from tidework.manifests.timing import Timing
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

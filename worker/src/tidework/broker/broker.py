@@ -123,6 +123,10 @@ class Producer(Store, Protocol):
         """Of these jobs those that are known and hold a text in their id, envelope or error, in
         the order of the ids. Of a long envelope there is the beginning."""
 
+    async def ahead_of(self, queue: QueueName, job_id: str) -> int | None:
+        """How many ready jobs are more urgent than a ready one, None if it is not ready. Every
+        tenth claim takes the oldest job, so that the line is not strict."""
+
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         """Dead letters grouped by the fingerprint of their error, the most frequent first."""
 

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from tidework.cli.cron_dst import differences
 from tidework.cli.cron_given import Given, given_by, parse_moment, refusal, when_options
-from tidework.cli.cron_remarks import LOOKED_AHEAD, alike, remarks, sentence
 from tidework.cli.options import output_option
+from tidework.cli.remarks.dst import differences
+from tidework.cli.remarks.schedule import LOOKED_AHEAD, alike, remarks, sentence
 from tidework.clock import SystemClock
 from tidework.crontasks.language import Language
 from tidework.errors import ConfigurationError, ScheduleError

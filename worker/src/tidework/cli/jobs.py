@@ -22,6 +22,7 @@ from tidework.cli.options import (
     redis_option,
 )
 from tidework.cli.tables import in_short
+from tidework.cli.why import why_job
 from tidework.errors import BrokerError, ConfigurationError, EnvelopeError, JobNotFoundError
 from tidework.model.backlog import Delivery, DeliveryEnd, JobRecord
 from tidework.model.bounds import delay_given
@@ -144,7 +145,10 @@ def enqueue(
 
 @click.group()
 def job() -> None:
-    """Look at a job, or cancel it."""
+    """Look at a job, ask why it does not run, or cancel it."""
+
+
+job.add_command(why_job)
 
 
 @job.command("get", cls=QueueCommand)

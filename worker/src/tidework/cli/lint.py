@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from tidework.cli.cron_given import given_in
-from tidework.cli.cron_remarks import remarks
 from tidework.cli.options import namespace_option
+from tidework.cli.remarks.schedule import remarks
 from tidework.clock import SystemClock
 from tidework.manifests import ManifestErrors, Manifests, read_manifests
 from tidework.manifests.commands_file import commands_files, read_commands

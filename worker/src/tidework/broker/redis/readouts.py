@@ -100,6 +100,10 @@ class RedisReadouts(RedisCalls):
             pairs = zip(job_ids, found, strict=True)
             return tuple(read_found_job(job_id, parts) for job_id, parts in pairs if parts)
 
+    async def ahead_of(self, queue: QueueName, job_id: str) -> int | None:
+        found: int | None = await self.transport.command("ZRANK", queue_key(queue, "ready"), job_id)
+        return found
+
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         found = await self._run("list_errors", queue, limit=limit)
         with reading("the errors", queue):

@@ -73,6 +73,10 @@ class MemoryReadouts(MemoryCalls):
             if _holds(entry, text)
         )
 
+    async def ahead_of(self, queue: QueueName, job_id: str) -> int | None:
+        ready = [entry.id for entry in self._open(queue).in_state(JobState.READY)]
+        return ready.index(job_id) if job_id in ready else None
+
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         groups: dict[str, list[Entry]] = {}
         for entry in self._open(queue).in_state(JobState.DEAD):  # the newest first

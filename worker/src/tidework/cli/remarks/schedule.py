@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from tidework.cli.cron_dst import Difference, differences
 from tidework.cli.cron_given import Given
-from tidework.cli.cron_steps import about_steps
+from tidework.cli.remarks.dst import Difference, differences
+from tidework.cli.remarks.steps import about_steps
 from tidework.crontasks.language import Language
 from tidework.model.schedules.composed import AnyOf, Without
 from tidework.model.schedules.cron import CronSchedule, DstPolicy, Schedule, load_zone

@@ -1,0 +1,1 @@
+"""What a schedule is likely not to mean: steps that never take effect, changes of the clock."""
