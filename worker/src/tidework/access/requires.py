@@ -6,17 +6,34 @@ A test asks every route of the application for such a line (tests/unit/api/test_
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Query, Request
 
 from tidework.access.caller import Caller, Permission
 from tidework.errors import ForbiddenError
 
 
-def requires(permission: Permission) -> Callable[[Request], Awaitable[Caller]]:
-    """A dependency that identifies the caller, and refuses one without the permission."""
+async def _says_why(
+    reason: Annotated[
+        str, Query(max_length=300, description="Why you do it: for the record of acts.")
+    ] = "",
+) -> None:
+    """What every act takes besides its own."""
 
-    async def check(request: Request) -> Caller:
+
+async def _looks() -> None:
+    """A look has no reason."""
+
+
+def requires(permission: Permission, *, to_act: bool = True) -> Callable[..., Awaitable[Caller]]:
+    """A dependency that identifies the caller, and refuses one without the permission.
+
+    to_act: False for a look that needs more than VIEWER
+    """
+    more = _says_why if to_act and permission > Permission.VIEWER else _looks
+
+    async def check(request: Request, _more: None = Depends(more)) -> Caller:
         context = request.app.state.context
         caller: Caller = await context.access.identify(request)
         namespace = request.query_params.get("namespace") or context.namespace

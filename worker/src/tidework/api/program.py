@@ -11,6 +11,7 @@ import logging
 import signal
 
 from tidework.access.configured import access_of
+from tidework.access.redaction import read_redaction
 from tidework.api.application import PREFIX, create_api
 from tidework.api.context import ApiContext
 from tidework.api.server import ApiServer
@@ -25,9 +26,17 @@ async def run_api(settings: DashboardSettings) -> None:
     """Until a signal. Raises ConfigurationError for what cannot start."""
     accept_signals()
     access = access_of(settings)
+    redaction = read_redaction(settings.dashboard_redact)
     broker = connect(settings.redis_url)
+    context = ApiContext(
+        broker,
+        access,
+        settings.namespace,
+        settings.dashboard_origins,
+        redaction,
+    )
     server = ApiServer(
-        create_api(ApiContext(broker, access, settings.namespace, settings.dashboard_origins)),
+        create_api(context),
         settings.dashboard_host,
         settings.dashboard_port,
     )

@@ -17,7 +17,7 @@ from tidework.model.job import Job, JobState, decode_stored_job
 from tidework.model.outcome import JobError
 
 SHORT = 300
-"""Characters of an error's message in a list."""
+"""Characters of an error's message in a list, once it is redacted."""
 _CREATED = re.compile(rb'"created_at":([0-9.e+]+)')
 
 
@@ -58,6 +58,9 @@ class JobModel(BaseModel):
     cancel_requested: bool
     params: Any = Field(description="Null in a list if they are longer than 4 KiB; see is_cut.")
     is_cut: bool = Field(description="The params are not shown here: look at the job alone.")
+    redacted_fields: list[str] = Field(
+        default_factory=list, description="Paths of values that nobody is shown."
+    )
     error: ErrorModel | None
 
 
@@ -107,7 +110,7 @@ def job_model(queue: QueueName, found: FoundJob) -> JobModel:
         **_common(queue, record, job),
         params=None if job is None else dict(job.params),
         is_cut=found.is_cut,
-        error=record.error and _error(record.error),
+        error=record.error and ErrorModel(**_fields(record.error)),
     )
 
 
@@ -177,10 +180,6 @@ def _created_at(record: JobRecord, job: Job | None) -> datetime | None:
         found = _CREATED.search(record.body.partition(b'"params":')[0]) if record.task else None
         seconds = float(found[1]) if found else 0.0
     return from_ms(seconds * 1000) if seconds else None
-
-
-def _error(error: JobError) -> ErrorModel:
-    return ErrorModel(**_fields(error) | {"message": error.message[:SHORT]})
 
 
 def _fields(error: JobError) -> dict[str, str]:

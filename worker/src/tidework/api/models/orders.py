@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from tidework.access.redaction import MASK, is_masked
 from tidework.errors import EnvelopeError
 from tidework.model.identity import new_job_id
 from tidework.model.job import DEFAULT_PRIORITY, Job, decode_job
@@ -79,6 +80,7 @@ def job_of_order(order: EnqueueOrder, key_id: str | None, now: datetime) -> Job:
         )
     if order.delay_seconds is not None and order.available_at is not None:
         raise EnvelopeError("give delay_seconds or available_at, not both", field="available_at")
+    _refuse_masked(order.params)
     return _checked(
         Job(
             id=order.id or key_id or new_job_id(),
@@ -97,6 +99,8 @@ def job_of_order(order: EnqueueOrder, key_id: str | None, now: datetime) -> Job:
 
 def retried(before: Job, order: RetryOrder, key_id: str | None, now: datetime) -> Job:
     """A copy of a job under an id of its own. Raises EnvelopeError."""
+    if order.params is not None:
+        _refuse_masked(order.params)
     return _checked(
         before._replace(
             id=key_id or new_job_id(),
@@ -106,6 +110,15 @@ def retried(before: Job, order: RetryOrder, key_id: str | None, now: datetime) -
             extra={**before.extra, "retry_of": before.id},
         )
     )
+
+
+def _refuse_masked(params: dict[str, Any]) -> None:
+    if is_masked(params):
+        raise EnvelopeError(
+            f"a value is {MASK!r}: it comes from an answer that does not show it; give the value "
+            "itself",
+            field="params",
+        )
 
 
 def _checked(job: Job) -> Job:

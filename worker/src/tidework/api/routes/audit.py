@@ -15,7 +15,7 @@ from tidework.api.paging import Limit, Page
 router = APIRouter(tags=["audit"])
 
 
-@router.get("/audit", dependencies=[Depends(requires(Permission.OPERATOR))])
+@router.get("/audit", dependencies=[Depends(requires(Permission.OPERATOR, to_act=False))])
 async def list_acts(
     context: Context,
     namespace: Namespace,

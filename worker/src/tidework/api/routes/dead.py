@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
 from tidework.access.caller import Permission
+from tidework.access.redaction import Redaction, Redactor
 from tidework.access.requires import requires
 from tidework.api.context import NAME_PATTERN, Context, Namespace
 from tidework.api.models.jobs import SHORT
@@ -50,7 +51,7 @@ async def list_dead_errors(
     known = [each for each in await context.broker.queues() if each.namespace == namespace]
     chosen = [each for each in known if queue in (None, each.name)]
     groups = [
-        _group(each, found)
+        _group(each, found, context.redaction)
         for each in chosen
         for found in await context.broker.list_errors(each, limit=limit)
     ]
@@ -58,7 +59,7 @@ async def list_dead_errors(
     return ErrorGroups(items=groups)
 
 
-def _group(queue: QueueName, found: ErrorGroup) -> ErrorGroupModel:
+def _group(queue: QueueName, found: ErrorGroup, redaction: Redaction) -> ErrorGroupModel:
     error = found.error
     return ErrorGroupModel(
         queue=queue.name,
@@ -68,5 +69,5 @@ def _group(queue: QueueName, found: ErrorGroup) -> ErrorGroupModel:
         last_at=found.last_at,
         example=found.example,
         type=error and error.type,
-        message=error and error.message[:SHORT],
+        message=error and Redactor(redaction).text("message", error.message)[:SHORT],
     )

@@ -22,6 +22,7 @@ from tidework.api.models.orders import (
     job_of_order,
     retried,
 )
+from tidework.api.models.redacted import redacted_job
 from tidework.api.paging import Cursor, IdempotencyKey, Limit, Page, id_of_key
 from tidework.broker.answers import CancelAnswer, PromoteAnswer, PurgeAnswer, ReplayAnswer
 from tidework.broker.search import JobSearch, find_jobs
@@ -90,14 +91,15 @@ async def list_jobs(
     from there.
     """
     found = await find_jobs(context.broker, queue, search, cursor=cursor, limit=limit)
-    items = [job_model(queue, job) for job in found.jobs]
+    items = [redacted_job(job_model(queue, job), context.redaction) for job in found.jobs]
     return FoundJobs(items=items, next=found.cursor, looked_at=found.looked_at)
 
 
 @router.get("/jobs/{queue}/{job_id}", dependencies=to_view)
 async def get_job(context: Context, queue: Queue, job_id: JobId) -> JobDetail:
     """Everything known of one job: its envelope, deliveries, progress, result or error."""
-    return job_detail(queue, await _record(context, queue, job_id))
+    found = job_detail(queue, await _record(context, queue, job_id))
+    return redacted_job(found, context.redaction)
 
 
 @router.post("/queues/{queue}/jobs", dependencies=to_act, status_code=201)
