@@ -16,14 +16,11 @@ import redis
 from tests.support.command_line import CommandLine
 from tests.support.fixtures import namespace, redis_url, valkey
 from tidework import Client, JobState, Settings
-from tidework.broker.connection.transport import drive
 from tidework.broker.documents import RejectedDocument
-from tidework.broker.redis.redis_broker import connect, connect_blocking
+from tidework.broker.redis.redis_broker import connect
 from tidework.intake import read_document
 from tidework.model.identity import QueueName
-from tidework.model.lease import ExchangeRequest, QueueLimits, RunTimes, Settlement
-from tidework.model.outcome import Outcome
-from tidework.model.statistics import bucket_of
+from tidework.model.lease import QueueLimits
 
 __all__ = ["namespace", "redis_url", "valkey"]
 
@@ -52,31 +49,6 @@ def test_enqueue_get_cancel_and_stats(cli: Cli) -> None:
     assert (stats["cancelled"], stats["total_enqueued"]) == (1, 1)
     namespace = cli.client.settings.namespace
     assert f"{namespace}/emails" in cli.ok("queue", "list").splitlines()
-
-
-def test_stats_tell_how_the_tasks_of_a_queue_did(cli: Cli) -> None:
-    cli.ok("enqueue", "send", "-q", "emails")
-    queue = cli.client.queue("emails")
-    broker = connect_blocking(cli.client.settings.redis_url)
-    try:
-        (job,) = drive(broker.exchange(queue, ExchangeRequest("w", 1, 1))).claimed
-        end = Settlement(job.id, job.token, Outcome.complete())
-        served = {"send": RunTimes(1, 0.25, {bucket_of(0.25): 1})}
-        drive(broker.exchange(queue, ExchangeRequest("w", 2, 0, (end,), served=served)))
-    finally:
-        drive(broker.close())
-
-    tasks = json.loads(cli.ok("queue", "stats", "emails", "-o", "json"))["tasks"]
-    assert tasks.keys() == {"(all)", "send"}
-    found = tasks["send"]["last_hour"]
-    assert tasks["send"]["last_day"] == tasks["(all)"]["last_hour"] == found
-    assert (found["enqueued"], found["started"], found["succeeded"]) == (1, 1, 1)
-    assert (found["failed"], found["success_rate"]) == (0, 1.0)
-    assert found["run_seconds"]["mean"] == 0.25
-    assert found["run_seconds"]["p95"] == pytest.approx(0.25, rel=0.42)
-    table = cli.ok("queue", "stats", "emails").splitlines()
-    (row,) = [line.split() for line in table if line.startswith("send")]
-    assert row[:9] == ["send", "hour", "1", "1", "0", "0", "0", "100", "%"]
 
 
 def test_an_own_id_enqueues_once(cli: Cli) -> None:

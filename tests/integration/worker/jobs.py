@@ -8,11 +8,14 @@ from typing import Any
 import redis
 
 from tests.support.waiting import wait_until
+from tidework.broker.connection.transport import drive
+from tidework.broker.redis.redis_broker import connect_blocking
 from tidework.client import Client
 from tidework.errors import JobNotFoundError
 from tidework.model.backlog import JobRecord
 from tidework.model.identity import new_job_id
 from tidework.model.job import Job, JobState
+from tidework.model.statistics import ALL_TASKS, Totals
 
 
 class Jobs:
@@ -43,6 +46,15 @@ class Jobs:
         key = f"tw1:{{{self.client.settings.namespace}/{self.queue}}}:inbox"
         with redis.Redis.from_url(self.client.settings.redis_url, protocol=2) as door:
             door.lpush(key, *raws)
+
+    def totals(self, task: str = ALL_TASKS) -> Totals:
+        """What the statistics say of the last hour."""
+        broker = connect_blocking(self.client.settings.redis_url)
+        try:
+            found = drive(broker.statistics(self.client.queue(self.queue), task))
+        finally:
+            drive(broker.close())
+        return Totals.of(each.hour for each in found)
 
     def listeners(self) -> int:
         """Connections of the namespace's server on which a command blocks."""

@@ -16,12 +16,12 @@ class Ledger:
 
     def __init__(self, folder: Path, jobs: Jobs) -> None:
         self._folder = folder
-        self._jobs = jobs
+        self.jobs = jobs
         self.inbox = f"tw1:{{{jobs.client.queue(jobs.queue)}}}:inbox"
 
     def put(self, count: int, **params: Any) -> list[str]:
         """Enqueue so many jobs that write themselves down."""
-        return self._jobs.put_many("work", [{"folder": str(self._folder), **params}] * count)
+        return self.jobs.put_many("work", [{"folder": str(self._folder), **params}] * count)
 
     def document(self, job_id: str) -> bytes:
         """The same as a foreign program would write it."""
@@ -47,7 +47,7 @@ class Ledger:
 
     def expect_each_once(self, ids: list[str], seconds: float = PATIENCE_S) -> None:
         """Every job of these succeeded, each in one run; no other ran, and none was ever lost."""
-        client, queue = self._jobs.client, self._jobs.queue
+        client, queue = self.jobs.client, self.jobs.queue
         wait_until(
             lambda: client.stats_sync(queue).states[JobState.SUCCEEDED] >= len(ids),
             f"{len(ids)} jobs have succeeded",

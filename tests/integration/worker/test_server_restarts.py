@@ -114,6 +114,10 @@ async def test_every_third_reply_and_some_requests_are_lost(
         await asyncio.to_thread(ledger.expect_each_once, ids)
         await end(worker)
         assert proxy.seen["exchange"] > 3
+    counted = await asyncio.to_thread(ledger.jobs.totals)
+    assert (counted.enqueued, counted.succeeded, counted.failed) == (60, 60, 0)
+    assert counted.run.count == 60
+    assert counted.started == 60 + counted.released + counted.lost
 
 
 @pytest.mark.parametrize("fate", [Fate.LOSE_REPLY, Fate.SWALLOW_REPLY])

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from tidework.broker.connection.transport import drive
-from tidework.broker.redis.redis_broker import connect_blocking
+from tidework.broker.redis.redis_broker import RedisBroker, connect_blocking
 from tidework.cli.options import client_of, namespace_option, output_option, redis_option
 from tidework.cli.tables import columns, span_text
+from tidework.meant import did_you_mean
 from tidework.model.backlog import QueueStats
 from tidework.model.identity import QueueName
-from tidework.model.statistics import TaskStatistics, Totals, totals_document
+from tidework.model.statistics import ALL_TASKS, Step, TaskStatistics, Totals, totals_document
 from tidework.settings import Settings
 
 _TITLES = (
@@ -58,9 +59,8 @@ def stats(name: str, redis_url: str | None, namespace: str | None, output: str) 
     counted = client_of(redis_url, namespace).stats_sync(name)
     _tell_if_unused(name, counted)
     found = _document(counted)
-    settings = Settings.load(redis_url=redis_url, namespace=namespace)
-    broker = connect_blocking(settings.redis_url)
-    tasks = drive(broker.statistics(QueueName(settings.namespace, name)))
+    broker, queue_name = _broker_of(name, redis_url, namespace)
+    tasks = drive(broker.statistics(queue_name))
     if output == "json":
         found["tasks"] = {each.task: _periods(each) for each in tasks}
         click.echo(json.dumps(found, indent=2))
@@ -71,6 +71,43 @@ def stats(name: str, redis_url: str | None, namespace: str | None, output: str) 
         click.echo()
         for line in columns([_TITLES, *(row for each in tasks for row in _rows(each))]):
             click.echo(line)
+
+
+@queue.command("trend")
+@click.argument("name")
+@click.option(
+    "--by",
+    type=click.Choice([step.name.lower() for step in Step]),
+    default="day",
+    show_default=True,
+    help="How long each line is: of each the last 180 minutes, 72 hours, 400 days.",
+)
+@click.option("--task", default=ALL_TASKS, show_default=True, help="One task alone.")
+@redis_option
+@namespace_option
+@output_option
+def trend(
+    name: str, by: str, task: str, redis_url: str | None, namespace: str | None, output: str
+) -> None:
+    """What happened to the jobs of the queue NAME by the day, hour or minute, in UTC; a time in
+    which nothing did has no line."""
+    broker, queue_name = _broker_of(name, redis_url, namespace)
+    points = drive(broker.series(queue_name, Step[by.upper()], task=task)).points
+    if output == "json":
+        documents = [
+            {"at": point.at.isoformat(), **totals_document(point.totals)} for point in points
+        ]
+        click.echo(json.dumps(documents, indent=2))
+        return
+    if points:
+        rows = [(f"{point.at:%Y-%m-%d %H:%M}", *_cells(point.totals)) for point in points]
+        for line in columns([("SINCE", *_TITLES[2:]), *rows]):
+            click.echo(line)
+        return
+    tasks = [each.task for each in drive(broker.statistics(queue_name))]
+    click.echo(
+        f"nothing was counted of {task} in queue {name}{did_you_mean(task, tasks)}", err=True
+    )
 
 
 @queue.command("pause")
@@ -94,6 +131,13 @@ def resume(name: str, redis_url: str | None, namespace: str | None) -> None:
     """End the pause of the queue NAME."""
     resumed = client_of(redis_url, namespace).resume_sync(name)
     click.echo("resumed" if resumed else "it was not paused")
+
+
+def _broker_of(
+    name: str, redis_url: str | None, namespace: str | None
+) -> tuple[RedisBroker, QueueName]:
+    settings = Settings.load(redis_url=redis_url, namespace=namespace)
+    return connect_blocking(settings.redis_url), QueueName(settings.namespace, name)
 
 
 def _tell_if_unused(name: str, found: QueueStats) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -54,10 +55,11 @@ async def get_stats(
     else:
         queues = [await queue_of(context, QueueName(namespace, queue))]
     length, broker = Step[step.upper()], context.broker
-    several = [
-        await broker.series(name, length, task=task, since=since, until=until) for name in queues
-    ]
-    latest = [found for name in queues for found in await broker.statistics(name, task)]
+    several = await asyncio.gather(
+        *(broker.series(name, length, task=task, since=since, until=until) for name in queues)
+    )
+    of_queues = await asyncio.gather(*(broker.statistics(name, task) for name in queues))
+    latest = [found for of_queue in of_queues for found in of_queue]
     return stats_model(
         namespace,
         queue,
