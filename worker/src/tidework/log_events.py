@@ -147,6 +147,7 @@ _API = {
     "act_done": "somebody did something by the HTTP API; `status` says how it ended",
     "act_refused": "somebody wanted to, and was not known, not allowed to, or not understood",
     "act_not_recorded": "an act is not in the record of acts, only in the log",
+    "proxy_header_ignored": "an address that is not a proxy sent the header of one",
     "tokens_refused": "the file of tokens is wrong; the tokens stay as they were",
 }
 

@@ -149,6 +149,7 @@ class DashboardSettings(Settings):
 
     dashboard_port: 0 = any free one
     dashboard_tokens_file: see access/tokens.py; without it the API is for the loopback, to read
+    dashboard_access_file: see access/access_file.py
     dashboard_redact: fields that no answer shows, besides the usual ones (access/redaction.py)
     dashboard_origins: of pages that may act, if a proxy changes the Host header (access/guard.py)
     """
@@ -156,6 +157,7 @@ class DashboardSettings(Settings):
     dashboard_host: str = "127.0.0.1"
     dashboard_port: int = Field(default=DASHBOARD_PORT, ge=0, le=65535)
     dashboard_tokens_file: Path | None = None
+    dashboard_access_file: Path | None = None
     dashboard_redact: str = ""
     dashboard_origins: Annotated[frozenset[str], NoDecode] = frozenset()
 

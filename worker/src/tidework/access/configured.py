@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from tidework.access.access import LOOPBACK_NAMES, Access, Loopback
+from tidework.access.access_file import read_access_file
 from tidework.access.caller import Permission
+from tidework.access.proxy import TrustedProxy
 from tidework.access.tokens import StaticTokens
+from tidework.access.ways import Way, Ways
 from tidework.errors import ConfigurationError
 from tidework.settings import DashboardSettings
 
 
 def access_of(settings: DashboardSettings) -> Access:
     """The way to sign in. Raises ConfigurationError for none where others reach the server."""
+    ways: list[Way] = []
+    remedies: list[str] = []
     if settings.dashboard_tokens_file is not None:
-        return StaticTokens(settings.dashboard_tokens_file)
+        tokens = StaticTokens(settings.dashboard_tokens_file)
+        if settings.dashboard_access_file is None:
+            return tokens
+        ways.append(tokens)
+        remedies.append("send the header 'Authorization: Bearer TOKEN'")
+    if settings.dashboard_access_file is not None:
+        file = read_access_file(settings.dashboard_access_file)
+        if file.proxy is not None:
+            ways.append(TrustedProxy(file.proxy, file.grants))
+            remedies.append("come through the proxy that signs people in")
+        return Ways(ways, ", or ".join(remedies))
     if settings.dashboard_host not in LOOPBACK_NAMES:
         raise ConfigurationError(
             f"--host {settings.dashboard_host} lets other machines in, and nothing says who may "
-            "call: give --tokens-file / TIDEWORK_DASHBOARD_TOKENS_FILE, or leave --host out"
+            "call: give --tokens-file / TIDEWORK_DASHBOARD_TOKENS_FILE or --access-file / "
+            "TIDEWORK_DASHBOARD_ACCESS_FILE, or leave --host out"
         )
     return Loopback(Permission.VIEWER)

@@ -44,19 +44,26 @@ class StaticTokens:
 
     async def identify(self, request: HTTPConnection) -> Caller:
         """The owner of the token. Raises UnauthenticatedError."""
+        found = await self.recognize(request)
+        if found is not None:
+            return found
+        if _token_of(request):
+            raise UnauthenticatedError("this token is not known, or not any more")
+        raise UnauthenticatedError(
+            "this server asks for a token: send the header 'Authorization: Bearer TOKEN'"
+        )
+
+    async def recognize(self, request: HTTPConnection) -> Caller | None:
+        """The owner of the token; None without one that is known."""
         self._read_again()
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
-            raise UnauthenticatedError(
-                "this server asks for a token: send the header 'Authorization: Bearer TOKEN'"
-            )
-        given = hashlib.sha256(token.strip().encode()).hexdigest()
+        token = _token_of(request)
+        if not token:
+            return None
+        given = hashlib.sha256(token.encode()).hexdigest()
         found = None
         for digest, caller in self._callers.items():
             if hmac.compare_digest(digest, given):
                 found = caller
-        if found is None:
-            raise UnauthenticatedError("this token is not known, or not any more")
         return found
 
     def _read_again(self) -> None:
@@ -70,6 +77,11 @@ class StaticTokens:
             logger.error(  # noqa: TRY400 - the text says all
                 "the tokens stay as they were: %s", error, extra={"event": "tokens_refused"}
             )
+
+
+def _token_of(request: HTTPConnection) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _version(file: Path) -> tuple[int, int] | None:

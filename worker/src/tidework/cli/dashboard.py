@@ -33,6 +33,13 @@ from tidework.settings import DASHBOARD_PORT, DashboardSettings
     envvar="TIDEWORK_DASHBOARD_TOKENS_FILE",
     help="TOML file of tokens, and what each may do; without it the API is read-only.",
 )
+@click.option(
+    "--access-file",
+    "dashboard_access_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="TIDEWORK_DASHBOARD_ACCESS_FILE",
+    help="TOML file that says which proxy or provider identifies people, and what they may do.",
+)
 @redis_option
 @namespace_option
 @log_options
