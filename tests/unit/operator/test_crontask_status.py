@@ -106,6 +106,26 @@ async def test_suspended_and_finished_are_wanted_states(rig: CronRig) -> None:
     )
 
 
+async def test_a_persons_suspension_is_told_within_a_minute_and_its_end_too(rig: CronRig) -> None:
+    uid = rig.put()["metadata"]["uid"]
+    await rig.run(3)
+    await rig.memory.suspend_cron(QUEUE, uid, by="ann", reason="a repair")
+
+    await rig.run(65)
+
+    status, reason, message = rig.condition("Ready")
+    assert (status, reason) == ("True", "Suspended")
+    assert message.startswith("suspended by ann since ")
+    assert message.endswith(": a repair")
+    assert rig.status()["nextScheduleTimes"] == []
+
+    await rig.memory.resume_cron(QUEUE, uid)
+    await rig.run(65)
+
+    assert rig.condition("Ready")[:2] == ("True", "Scheduled")
+    assert len(rig.status()["nextScheduleTimes"]) == 5
+
+
 async def test_a_run_in_the_way_is_named(rig: CronRig) -> None:
     rig.put(concurrencyPolicy="Forbid")
 

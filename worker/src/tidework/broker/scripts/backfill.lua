@@ -29,7 +29,7 @@ local function backfill(fire, job_id, body, priority)
   end
   if A.policy ~= 'Allow' and #active_runs(A.uid) > 0 then return 'busy' end
   insert(job_id, body, tonumber(priority), '', A.uid, false, '')
-  S.note_run(A.uid, job_id, 'b', fire * 1000, A.note)
+  S.note_run(A.uid, job_id, 'b', fire * 1000, A.note, true)
   done = string.sub(done .. mark, -MOST_BYTES)
   return 'enqueued'
 end

@@ -19,11 +19,10 @@ local function enqueue_run(uid, fire, policy, job_id, body, priority, due_ms)
     for _, id in ipairs(active) do cancel(id) end
     hold = #active_runs(uid) > 0
   end
-  if insert(job_id, body, tonumber(priority), due_ms, uid, hold, '') and hold then
-    write_cron(uid, 'held', job_id)
-  end
+  local is_new = insert(job_id, body, tonumber(priority), due_ms, uid, hold, '')
+  if is_new and hold then write_cron(uid, 'held', job_id) end
   write_cron(uid, 'fire', fire, 'job', job_id)
-  S.note_run(uid, job_id, 's', fire * 1000, '')
+  S.note_run(uid, job_id, 's', fire * 1000, '', is_new)
   return 'enqueued'
 end
 

@@ -20,7 +20,7 @@ local inserted = insert(A.job_id, A.body, tonumber(A.priority), '', A.uid, false
 -- A CronTask that is not admitted, or gone, has no record that would ever be forgotten.
 if inserted and redis.call('HGET', K.crons, A.uid .. '/fingerprint') then
   redis.call('HINCRBY', K.crons, A.uid .. '/by_hand', 1)
-  S.note_run(A.uid, A.job_id, 'h', now, A.note)
+  S.note_run(A.uid, A.job_id, 'h', now, A.note, true)
 end
 -- A copy that comes after another nonce leaves that one be, or that would run once more.
 if A.term ~= '' and (inserted or not last) then write_cron(A.uid, 'run_now', A.nonce) end
