@@ -13,6 +13,7 @@ from tidework.broker.fires import write_fires
 from tidework.broker.keys import LAYOUT
 from tidework.clock import to_ms
 from tidework.model.job import FINISHED_STATES, JobState
+from tidework.model.scaled import DatedScaled
 from tidework.testing.memory.entry import Cron, Entry
 from tidework.testing.memory.state import QueueState
 
@@ -79,8 +80,14 @@ def expected_of(state: QueueState) -> StoredQueue:
         crontasks=dict(state.crontasks),
         crons=dict(_crons(state)),
         fires={uid: write_fires(uid, found) for uid, found in state.fires.of.items()},
+        scaling="" if state.scaling.latest is None else _stored(state.scaling.latest),
+        decisions=[_stored(each).encode() for each in state.scaling.steps],
         runs={f"{e.cron}|{e.id}": 0 for e in entries.values() if e.cron and _lives(e)},
     )
+
+
+def _stored(found: DatedScaled) -> str:
+    return f"{to_ms(found.at)} {found.scaled.encode()}"
 
 
 def _spans(state: QueueState) -> Iterator[tuple[str, int]]:

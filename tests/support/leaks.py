@@ -41,6 +41,8 @@ COUNTED = frozenset(
         "seen",
         "term",
         "crontasks",
+        "scaling",
+        "decisions",
     ]
 )
 """Parts that own themselves: settings, numbers, what is taken from their ends or by time."""

@@ -106,6 +106,8 @@ class StoredQueue:
     crons: dict[str, str]
     runs: Scores
     fires: dict[str, str]
+    scaling: str
+    decisions: list[bytes]
 
     def record_of(self, job_id: str) -> StoredRecord | None:
         """The record of a job; of one that was never claimed what its score says."""
@@ -216,8 +218,8 @@ _HASHES: Mapping[str, Any] = {
 
 KINDS: dict[str, str] = {
     **dict.fromkeys(QUEUE_PARTS, "hash"),
-    **dict.fromkeys(("inbox", "intake"), "list"),
-    **dict.fromkeys(("term", "leader", "tallies"), "string"),
+    **dict.fromkeys(("inbox", "intake", "decisions"), "list"),
+    **dict.fromkeys(("term", "leader", "tallies", "scaling"), "string"),
     "replies": "names",
     **dict.fromkeys(
         [

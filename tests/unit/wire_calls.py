@@ -32,6 +32,7 @@ from tidework.model.job import Job, JobState
 from tidework.model.lease import ExchangeRequest, Lease, RunTimes, Settlement
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
+from tidework.model.scaled import Scaled
 from tidework.model.statistics import Step
 from tidework.model.unique import OnConflict, Unique
 
@@ -208,6 +209,9 @@ CALLS: Mapping[str, Calls] = {
     "ask a worker for its stacks": lambda b: b.ask_stacks(QUEUE, "host.0a1b2c3d"),
     "cordon one of two workers": lambda b: b.drain(QUEUE, 3, ["w1", "w2"], 1, ttl=MINUTE),
     "take the term": lambda b: b.take_term(QUEUE),
+    "keep a decision": lambda b: b.note_scaling(
+        QUEUE, 3, Scaled(0, 2, 2, "8 waiting", (), 8, 0), is_step=True
+    ),
     "lead": lambda b: b.lead(QUEUE, "boss", timedelta(seconds=6)),
     "resign": lambda b: b.resign(QUEUE, "boss"),
     "mirror CronTasks": lambda b: b.put_crontasks(QUEUE, 3, {"c1": b"{}"}),

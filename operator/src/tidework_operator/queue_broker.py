@@ -16,6 +16,7 @@ from tidework.model.fire import CronRecord, FireAnswer, FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job
 from tidework.model.lease import CordonedWorker
+from tidework.model.scaled import Scaled, ScalingRecord
 from tidework_operator.connections import Connections
 
 
@@ -70,6 +71,9 @@ class QueueBroker(Leader):
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         return await self._of(queue).gather(queue, horizon=horizon)
 
+    async def scaling(self, queue: QueueName) -> ScalingRecord:
+        return await self._of(queue).scaling(queue)
+
     async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
         return await self._of(queue).workers(queue)
 
@@ -100,6 +104,11 @@ class QueueBroker(Leader):
 
     async def resign(self, queue: QueueName, holder: str) -> None:
         return await self._of(queue).resign(queue, holder)
+
+    async def note_scaling(
+        self, queue: QueueName, term: int, scaled: Scaled, *, is_step: bool
+    ) -> None:
+        await self._of(queue).note_scaling(queue, term, scaled, is_step=is_step)
 
     async def configure(self, queue: QueueName, term: int, durability: Durability) -> None:
         return await self._of(queue).configure(queue, term, durability)

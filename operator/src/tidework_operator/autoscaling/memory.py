@@ -8,6 +8,7 @@ from datetime import datetime
 
 from tidework.model.durability import Durability
 from tidework.scaling import History
+from tidework.scaling.noting import Noting
 from tidework_operator.autoscaling.fleet import Fleet
 from tidework_operator.autoscaling.plan import SILENT_S, Action, Scale, Seen, Unmark
 
@@ -42,6 +43,7 @@ class Memory:
     step: Step | None = None
     last_scale: datetime | None = None
     configured: Durability | None = None
+    noting: Noting = field(default_factory=Noting)
 
     def look(self, fleet: Fleet, now: float, *, knows_workers: bool) -> None:
         """Note since when pods are marked or silent; nobody is silent while Redis is."""

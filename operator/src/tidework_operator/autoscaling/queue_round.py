@@ -79,6 +79,7 @@ class QueueRound:
             cordoned = await self._cordon(document, memory, wanted)
         step = plan(fleet, decision, cordoned, memory.seen, now)
         failure = await self._apply(subject, fleet, decision, step, memory)
+        await self._note(subject, fleet, decision, memory, now)
         why = decision.reason
         if step.waiting:
             why += f"; waiting: {step.waiting}"
@@ -91,6 +92,24 @@ class QueueRound:
             inactive=pause_of(document) or failure or redis.trouble,
             last_scale=memory.last_scale,
         )
+
+    async def _note(
+        self, subject: Subject, fleet: Fleet, decision: Decision, memory: Memory, now: float
+    ) -> None:
+        """Keep it for people to read. Raises StaleTermError."""
+        redis, queue = subject.redis, subject.document.queue_name
+        news = memory.noting.news(fleet.replicas, decision, redis.load, now)
+        if news is None or redis.trouble is not None:
+            return
+        is_step = memory.noting.is_step(news)
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await self._broker.note_scaling(queue, memory.term, news, is_step=is_step)
+        except StaleTermError:
+            raise
+        except (BrokerError, TimeoutError):
+            return  # the decision counts without it
+        memory.noting.note(news, now)
 
     async def _cordon(
         self, document: TaskQueue, memory: Memory, wanted: Sequence[str]

@@ -18,7 +18,7 @@ from tidework.access.recording import Recorder
 from tidework.api.context import ApiContext
 from tidework.api.paging import refuse_unknown_parameters
 from tidework.api.problems import MEDIA_TYPE, Problem, install_problems, problem_of
-from tidework.api.routes import audit, dead, jobs, queues, stats, why
+from tidework.api.routes import audit, dead, jobs, queues, scaling, stats, why, workers
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
@@ -28,6 +28,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     dead.router,
     stats.router,
     why.router,
+    workers.router,
+    scaling.router,
 )
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {

@@ -54,6 +54,7 @@ from tidework.model.lease import (
     RenewReply,
 )
 from tidework.model.progress import Key, ProgressNote
+from tidework.model.scaled import Scaled, ScalingRecord
 from tidework.model.statistics import ALL_TASKS, Series, Step, TaskStatistics
 
 KEEP_TASKS = timedelta(days=1)
@@ -260,6 +261,9 @@ class Fleet(Store, Protocol):
     async def workers(self, queue: QueueName) -> tuple[Presence, ...]:
         """Workers that did not leave, by incarnation; stale ones for some minutes."""
 
+    async def scaling(self, queue: QueueName) -> ScalingRecord:
+        """What the autoscaler decided, as far as it is kept."""
+
     async def cordon(self, queue: QueueName, incarnation: str) -> CordonAnswer | None:
         """Keep a worker from claiming until ``uncordon``, or it ends: what it holds it finishes.
 
@@ -311,6 +315,11 @@ class Leadership(Documents, Protocol):
 
         Clients that have the queue open already take it over within a minute.
         """
+
+    async def note_scaling(
+        self, queue: QueueName, term: int, scaled: Scaled, *, is_step: bool
+    ) -> None:
+        """Keep what was decided; is_step: among the last decisions too. Raises StaleTermError."""
 
     async def upkeep(self, queue: QueueName) -> UpkeepReply:
         """Promote due jobs, reap expired leases, prune past retention; each a bounded number."""

@@ -47,6 +47,8 @@ number in the prefix is the layout version.
     crontasks   hash   CronTask uid -> JSON document (mirror)
     crons       hash   uid/field -> watermark, fingerprint, verdict counts...
     runs        zset   uid|job id of unfinished runs, score 0
+    scaling     string what the autoscaler decided last: ms, a blank, JSON (model/scaled.py)
+    decisions   list   the last 100 that changed something, newest first
     fires       hash   uid -> its last fires and runs, a line each (fires.py)
 
 A namespace has a key of its own, under the tag ``{namespace/}``:
@@ -107,6 +109,8 @@ QUEUE_PARTS = (
     "crons",
     "runs",
     "fires",
+    "scaling",
+    "decisions",
 )
 
 

@@ -17,8 +17,9 @@ from tidework.model.durability import Durability
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.scaling.decide import decide
-from tidework.scaling.decision import ScalingInput
+from tidework.scaling.decision import Decision, ScalingInput
 from tidework.scaling.history import History
+from tidework.scaling.noting import Noting
 from tidework.scheduler.leadership import Terms
 
 EVERY = timedelta(seconds=0.5)
@@ -38,6 +39,7 @@ class ScaledQueue:
     reason: str = ""
     told: Mapping[str, object] = field(default_factory=dict)
     configured: tuple[int, Durability] | None = None
+    noting: Noting = field(default_factory=Noting)
 
 
 class Autoscaler:
@@ -118,10 +120,24 @@ class Autoscaler:
                 after=decision.replicas,
                 reason=decision.reason,
             )
+        await self._note(name, scaled, decision, load)
         scaled.reason = decision.reason
         scaled.asked = decision.replicas
         unwanted = [w.incarnation for w in present if Cordon.PERSON in w.cordon]
         workers.scale(decision.replicas, busy, unwanted)
+
+    async def _note(
+        self, name: QueueName, scaled: ScaledQueue, decision: Decision, load: QueueLoad | None
+    ) -> None:
+        term, now, noting = self._terms.term(name), self._clock.monotonic(), scaled.noting
+        news = noting.news(scaled.asked, decision, load, now)
+        if news is None or term is None:
+            return
+        try:
+            await self._broker.note_scaling(name, term, news, is_step=noting.is_step(news))
+        except BrokerError:
+            return  # the decision counts without it
+        noting.note(news, now)
 
     async def _configure(self, name: QueueName, scaled: ScaledQueue) -> None:
         term, durability = self._terms.term(name), scaled.queue.spec.durability

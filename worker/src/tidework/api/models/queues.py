@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from pydantic import BaseModel, Field
 
 from tidework.api.models.moments import Moment
+from tidework.api.models.scaling import ScaledModel, scaled_model
+from tidework.broker.broker import Broker
 from tidework.model.backlog import QueueStats
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
+from tidework.model.scaled import ScalingRecord
 
 
 class PauseModel(BaseModel):
@@ -33,11 +38,27 @@ class QueueModel(BaseModel):
         description="Since when the oldest ready or due job waits; 0 without one."
     )
     pause: PauseModel | None
+    workers: int = Field(description="Workers that were seen within the last 30 s.")
+    has_no_worker: bool = Field(description="Jobs could run, and no worker was seen.")
+    scaling: ScaledModel | None = Field(
+        description="The latest decision of the autoscaler; null where there is none."
+    )
     counters: dict[str, int] = Field(description="Sums of transitions since the queue exists.")
 
 
-def queue_model(queue: QueueName, found: QueueStats) -> QueueModel:
-    """The model of one queue."""
+async def read_queue(broker: Broker, queue: QueueName) -> QueueModel:
+    """The model of one queue, by three reads."""
+    found, workers, record = await asyncio.gather(
+        broker.stats(queue), broker.workers(queue), broker.scaling(queue)
+    )
+    living = sum(not worker.is_stale for worker in workers)
+    return queue_model(queue, found, living, record)
+
+
+def queue_model(
+    queue: QueueName, found: QueueStats, workers: int, record: ScalingRecord
+) -> QueueModel:
+    """The model of what was read. workers: those that live"""
     states = found.states
     pause = found.pause
     return QueueModel(
@@ -52,5 +73,8 @@ def queue_model(queue: QueueName, found: QueueStats) -> QueueModel:
         inbox=found.inbox,
         oldest_wait_seconds=found.oldest_age,
         pause=pause and PauseModel(since=pause.since, reason=pause.reason),
+        workers=workers,
+        has_no_worker=found.backlog > 0 and workers == 0,
+        scaling=record.latest and scaled_model(record.latest),
         counters=dict(found.counters),
     )

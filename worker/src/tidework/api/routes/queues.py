@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tidework.access.caller import Permission
 from tidework.access.requires import requires
 from tidework.api.context import Context, Namespace, Queue
-from tidework.api.models.queues import QueueModel, queue_model
+from tidework.api.models.queues import QueueModel, read_queue
 from tidework.api.paging import Cursor, Limit, Page
 
 router = APIRouter(tags=["queues"])
@@ -24,14 +24,14 @@ async def list_queues(
     known = [queue for queue in await context.broker.queues() if queue.namespace == namespace]
     ahead = [queue for queue in known if cursor is None or queue.name > cursor]
     page = ahead[:limit]
-    items = [queue_model(queue, await context.broker.stats(queue)) for queue in page]
+    items = [await read_queue(context.broker, queue) for queue in page]
     return Page(items=items, next=page[-1].name if len(ahead) > limit else None)
 
 
 @router.get("/queues/{queue}", dependencies=to_view)
 async def get_queue(context: Context, queue: Queue) -> QueueModel:
     """One queue."""
-    return queue_model(queue, await context.broker.stats(queue))
+    return await read_queue(context.broker, queue)
 
 
 class PauseOrder(BaseModel):
@@ -49,11 +49,11 @@ async def pause_queue(context: Context, queue: Queue, order: PauseOrder) -> Queu
     A queue that is paused already keeps its reason.
     """
     await context.broker.pause(queue, order.reason)
-    return queue_model(queue, await context.broker.stats(queue))
+    return await read_queue(context.broker, queue)
 
 
 @router.post("/queues/{queue}/resume", dependencies=to_act)
 async def resume_queue(context: Context, queue: Queue) -> QueueModel:
     """End a pause; nothing changes for a queue that is not paused."""
     await context.broker.resume(queue)
-    return queue_model(queue, await context.broker.stats(queue))
+    return await read_queue(context.broker, queue)

@@ -19,6 +19,7 @@ from tidework.model.job import Job
 from tidework.model.lease import (
     CordonedWorker,
 )
+from tidework.model.scaled import Scaled
 
 FIRES_PER_SCRIPT = 50
 """More would keep the server busy for longer than its other clients like."""
@@ -59,6 +60,19 @@ class RedisLeading(RedisCalls):
         )
         fenced(queue, term, reply)
         self._opened.pop(queue, None)
+
+    async def note_scaling(
+        self, queue: QueueName, term: int, scaled: Scaled, *, is_step: bool
+    ) -> None:
+        reply = await self._run(
+            "note_scaling",
+            queue,
+            term=term,
+            sequence=next(_sequences),
+            document=scaled.encode(),
+            is_step=int(is_step),
+        )
+        fenced(queue, term, reply)
 
     async def take_term(self, queue: QueueName) -> int:
         term: int = await self._run("take_term", queue)

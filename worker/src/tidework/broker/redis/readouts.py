@@ -38,6 +38,7 @@ from tidework.model.fire import CronRecord
 from tidework.model.identity import QueueName
 from tidework.model.job import JobState
 from tidework.model.lease import TOMBSTONE_MS
+from tidework.model.scaled import ScalingRecord, read_scaled
 
 _MS = timedelta(milliseconds=1)
 
@@ -128,6 +129,15 @@ class RedisReadouts(RedisCalls):
         found = await self.transport.command("HGET", queue_key(queue, "stacks"), incarnation)
         with reading(f"the stacks of worker {incarnation}", queue):
             return None if found is None else read_stacks(found)
+
+    async def scaling(self, queue: QueueName) -> ScalingRecord:
+        latest = await self.transport.command("GET", queue_key(queue, "scaling"))
+        steps = await self.transport.command("LRANGE", queue_key(queue, "decisions"), 0, -1)
+        with reading("the decisions of the autoscaler", queue):
+            return ScalingRecord(
+                latest and read_scaled(latest.decode()),
+                tuple(read_scaled(entry.decode()) for entry in steps),
+            )
 
     async def gather(self, queue: QueueName, *, horizon: timedelta) -> QueueLoad:
         found = await self._run("gather", queue, horizon_ms=horizon // _MS)

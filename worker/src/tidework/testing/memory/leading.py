@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from tidework.clock import from_ms
 from tidework.errors import StaleTermError
 from tidework.model.durability import Durability
 from tidework.model.fire import (
@@ -21,6 +22,7 @@ from tidework.model.job import Job, JobState
 from tidework.model.lease import (
     CordonedWorker,
 )
+from tidework.model.scaled import MOST_KEPT, DatedScaled, Scaled, ScalingRecord
 from tidework.testing.memory.calls import MemoryCalls
 from tidework.testing.memory.deciding import decide_fire
 from tidework.testing.memory.state import QueueState
@@ -45,6 +47,17 @@ class MemoryLeading(MemoryCalls):
 
     async def configure(self, queue: QueueName, term: int, durability: Durability) -> None:
         self._fence(queue, term).durability = durability
+
+    async def note_scaling(
+        self, queue: QueueName, term: int, scaled: Scaled, *, is_step: bool
+    ) -> None:
+        state = self._fence(queue, term)
+        latest = DatedScaled(from_ms(state.now), scaled)
+        steps = (latest, *state.scaling.steps) if is_step else state.scaling.steps
+        state.scaling = ScalingRecord(latest, steps[:MOST_KEPT])
+
+    async def scaling(self, queue: QueueName) -> ScalingRecord:
+        return self._open(queue).scaling
 
     async def take_term(self, queue: QueueName) -> int:
         state = self._open(queue)

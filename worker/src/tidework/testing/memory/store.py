@@ -19,6 +19,7 @@ from tidework.model.lease import (
     QueueLimits,
     RunTimes,
 )
+from tidework.model.scaled import ScalingRecord
 from tidework.model.statistics import NO_TASK
 from tidework.testing.memory.clock import latest_span, set_back
 from tidework.testing.memory.entry import Cron, Entry
@@ -69,6 +70,7 @@ class QueueStore:
         self.onces: dict[str, tuple[Lease | None, int, int]] = {}
         self.pause: Pause | None = None
         self.durability = Durability.ASYNC
+        self.scaling = ScalingRecord()
         self._seen_ms = 0
         self._hold_until = 0
         self._new_earliest = False
