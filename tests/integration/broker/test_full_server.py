@@ -20,6 +20,7 @@ from tidework.broker.redis.redis_broker import RedisBroker
 from tidework.errors import BrokerFullError
 from tidework.intake import read_document
 from tidework.maintenance.upkeep import Upkeep
+from tidework.model.fire import FireRequest, Verdict
 from tidework.model.identity import QueueName
 from tidework.model.job import Job, JobState
 from tidework.model.lease import ClaimedJob, ExchangeRequest, QueueLimits, Settlement
@@ -188,3 +189,25 @@ async def test_upkeep_takes_in_a_batch_where_no_worker_is(
     assert (await broker.gather(QUEUE, horizon=LEASE)).backlog == 0
     stats = await broker.stats(QUEUE)
     assert (stats.states[JobState.SCHEDULED], stats.states[JobState.DEAD]) == (1, 1)
+
+
+async def test_a_crontask_is_suspended_and_the_end_of_its_run_is_kept(
+    server: ValkeyServer, broker: RedisBroker
+) -> None:
+    term = await broker.take_term(QUEUE)
+    await broker.put_crontasks(QUEUE, term, {"c": b"{}"})
+    await broker.admit_cron(QUEUE, term, "c", "f", 900, reset=False)
+    fires = [FireRequest("c", "f", at, Verdict.ENQUEUED, job=job(f"c-{at}")) for at in (1000, 1001)]
+    await broker.decide_fires(QUEUE, term, fires[:1])
+    held = (await claim(broker, 1))["c-1000"]
+    fill(server)
+
+    with pytest.raises(BrokerFullError):
+        await broker.decide_fires(QUEUE, term, fires[1:])
+    assert await broker.suspend_cron(QUEUE, "c", by="ann", reason="Redis is full") is not None
+    end = settlement(held, Outcome.complete())
+    await broker.exchange(QUEUE, ExchangeRequest("w", 2, 0, (end,)))
+
+    (run,) = await broker.fires(QUEUE, "c")
+    assert run.outcome is JobState.SUCCEEDED
+    assert await broker.resume_cron(QUEUE, "c") is not None

@@ -20,14 +20,14 @@ def cli(redis_url: str, namespace: str) -> CommandLine:
     return CommandLine(redis_url, namespace)
 
 
-async def put_crontask(cli: CommandLine, *, suspend: bool = False) -> None:
+async def put_crontask(cli: CommandLine, **spec: bool) -> None:
     broker = connect(cli.redis_url)
     queue = QueueName(cli.environment["TIDEWORK_NAMESPACE"], "emails")
     document = {
         "apiVersion": "tidework.dev/v1alpha1",
         "kind": "CronTask",
         "metadata": {"name": "hourly", "namespace": queue.namespace, "uid": "c1"},
-        "spec": {"queue": "emails", "task": "send", "every": "1h", "suspend": suspend},
+        "spec": {"queue": "emails", "task": "send", "every": "1h", **spec},
     }
     term = await broker.take_term(queue)
     await broker.open_queue(queue)
@@ -50,6 +50,14 @@ def test_a_crontask_is_suspended_and_resumed_by_a_person(cli: CommandLine) -> No
     assert cli.ok("cron", "resume", "hourly").startswith("resumed; it was by ann")
     (row,) = json.loads(cli.ok("cron", "list", "-o", "json"))
     assert (row["suspended"], len(row["next"])) == (False, 5)
+
+
+def test_one_that_a_later_version_wrote_hides_no_other(cli: CommandLine) -> None:
+    asyncio.run(put_crontask(cli, untilTheMoon=True))
+    listed = cli.run("cron", "list", "-o", "json")
+    assert (listed.returncode, json.loads(listed.stdout)) == (0, [])
+    assert listed.stderr.startswith("hourly cannot be read: ")
+    assert "untilTheMoon" in listed.stderr
 
 
 def test_a_crontask_that_its_document_suspends_is_not_resumed(cli: CommandLine) -> None:

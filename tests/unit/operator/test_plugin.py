@@ -234,9 +234,10 @@ def test_what_is_not_there_is_told_with_what_is(terminal: Terminal) -> None:
     )
 
 
-def test_run_annotates_and_says_what_will_happen(terminal: Terminal) -> None:
+@pytest.mark.parametrize("by_document", [True, False])
+def test_run_annotates_and_says_what_will_happen(terminal: Terminal, by_document: bool) -> None:
     before = terminal.put_crontask(
-        suspend=True, status={"conditions": [condition("Ready", "True", "Suspended")]}
+        suspend=by_document, status={"conditions": [condition("Ready", "True", "Suspended")]}
     )
 
     assert terminal.run("run", "nightly") == 0

@@ -67,9 +67,11 @@ def outlook(found: Object, request: ManualRequest) -> str:
         f"CronTask {request.namespace}/{request.name} runs now: task {spec['task']} is enqueued "
         f"into queue {spec['queue']} as job {request.job}, beside its schedule"
     )
-    if spec.get("suspend"):
+    ready = find_condition(found.get("status"), "Ready")
+    # By its document, or by a person, which the operator tells.
+    if spec.get("suspend") or (ready is not None and ready.get("reason") == "Suspended"):
         words += ", although it is suspended"
-    if find_condition(found.get("status"), "Ready") is None:
+    if ready is None:
         words += ". No operator has looked at this CronTask yet: it waits for one"
     return words
 

@@ -18,7 +18,7 @@ from tidework.access.recording import Recorder
 from tidework.api.context import ApiContext
 from tidework.api.paging import refuse_unknown_parameters
 from tidework.api.problems import MEDIA_TYPE, Problem, install_problems, problem_of
-from tidework.api.routes import audit, dead, jobs, queues, scaling, stats, why, workers
+from tidework.api.routes import audit, crontasks, dead, jobs, queues, scaling, stats, why, workers
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
@@ -30,6 +30,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     why.router,
     workers.router,
     scaling.router,
+    crontasks.router,
 )
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {

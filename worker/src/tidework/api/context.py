@@ -1,7 +1,7 @@
 """What a request works with: the broker, the namespace that is served, who may call.
 
-Routes ask for ``Context`` and ``Queue`` as parameters. A read never makes a queue known: a queue
-that nobody has opened is a problem of status 404.
+Routes ask for ``Context``, ``Queue``, ``CronTaskInPath`` and ``CallerOfRequest`` as parameters. A
+read never makes a queue known: one that nobody has opened is a problem of status 404.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Annotated
 from fastapi import Depends, Path, Query, Request
 
 from tidework.access.access import Access
+from tidework.access.caller import Caller
 from tidework.access.redaction import USUAL, Redaction
 from tidework.broker.broker import Broker
 from tidework.clock import Clock, SystemClock
+from tidework.crontasks.found import FoundCronTask, find_crontask
 from tidework.errors import QueueNotFoundError
 from tidework.model.identity import QueueName
 
@@ -83,3 +85,25 @@ async def queue_of(context: Context, queue: QueueInPath) -> QueueName:
 
 
 Queue = Annotated[QueueName, Depends(queue_of)]
+
+
+async def crontask_of(
+    context: Context,
+    namespace: Namespace,
+    crontask: Annotated[str, Path(pattern=NAME_PATTERN, description="Name of the CronTask.")],
+) -> FoundCronTask:
+    """The CronTask that a path names. Raises CronTaskNotFoundError."""
+    return await find_crontask(context.broker, namespace, crontask)
+
+
+CronTaskInPath = Annotated[FoundCronTask, Depends(crontask_of)]
+
+
+def caller_of(request: Request) -> Caller:
+    """Who makes the request: of a route that ``requires`` a permission."""
+    found = request.state.caller
+    assert isinstance(found, Caller)
+    return found
+
+
+CallerOfRequest = Annotated[Caller, Depends(caller_of)]

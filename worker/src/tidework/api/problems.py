@@ -17,6 +17,11 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
+from tidework.crontasks.errors import (
+    AlreadySuspendedError,
+    CronTaskNotFoundError,
+    SuspendedByDocumentError,
+)
 from tidework.errors import (
     BrokerFullError,
     BrokerRefusedError,
@@ -83,6 +88,9 @@ KINDS: tuple[tuple[type[TideworkError], Kind], ...] = (
     (JobStateError, Kind(409, "job_state", "The job is in another state")),
     (IdempotencyError, Kind(422, "idempotency_conflict", "The key was used for another request")),
     (QueueNotFoundError, Kind(404, "queue_not_found", "There is no such queue")),
+    (CronTaskNotFoundError, Kind(404, "crontask_not_found", "There is no such CronTask")),
+    (AlreadySuspendedError, Kind(409, "already_suspended", "Somebody has it suspended")),
+    (SuspendedByDocumentError, Kind(409, "suspended_by_document", "Its document suspends it")),
     (WorkerNotFoundError, Kind(404, "worker_not_found", "There is no such worker")),
     (
         UnauthenticatedError,

@@ -42,7 +42,7 @@ def backfill(
     now = SystemClock().now()
     record = drive(broker.cron_record(found.queue, found.uid))
     end = now if until is None else until.astimezone(UTC)
-    plan = plan_backfill(found.spec(now), record, since.astimezone(UTC), end)
+    plan = plan_backfill(found.spec, record, since.astimezone(UTC), end)
     if options["dry_run"]:
         _show(plan, every=True)
         return

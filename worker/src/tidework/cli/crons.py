@@ -44,7 +44,11 @@ def list_crontasks(redis_url: str | None, namespace: str | None, output: str) ->
     settings = Settings.load(redis_url=redis_url, namespace=namespace)
     broker = connect_blocking(settings.redis_url)
     rows = []
-    for found in drive(find_crontasks(broker, settings.namespace)):
+    known = drive(find_crontasks(broker, settings.namespace))
+    for found in known:
+        if found.fault:
+            click.echo(f"{found.name} cannot be read: {found.fault}", err=True)
+            continue
         status = drive(status_of(broker, found, SystemClock().now()))
         rows.append(
             {
@@ -66,7 +70,7 @@ def list_crontasks(redis_url: str | None, namespace: str | None, output: str) ->
         return
     for row in rows:
         click.echo(_line(row))
-    if not rows:
+    if not known:
         click.echo(
             f"no CronTask is mirrored in namespace {settings.namespace}: "
             f"apply one, {_WITH_A_SCHEDULER}; --namespace names another namespace",

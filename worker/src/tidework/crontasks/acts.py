@@ -35,7 +35,7 @@ async def run_now(
     note:   who asked for it, and why
     Raises BrokerFullError, EnvelopeError.
     """
-    spec = found.spec(now)
+    spec = found.spec
     if params is not None:
         spec = replace(spec, params=params)
     job = manual_job(spec, nonce, now)

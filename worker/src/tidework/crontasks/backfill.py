@@ -108,7 +108,7 @@ async def go_on(
     Raises BrokerFullError (what was enqueued before stays) and CronTaskNotFoundError if it has
     gone meanwhile.
     """
-    spec = found.spec(now)
+    spec = found.spec
     enqueued = known = 0
     for start in range(0, len(fires), _IN_ONE_STEP):
         some = fires[start : start + _IN_ONE_STEP]

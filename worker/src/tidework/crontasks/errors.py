@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidework.errors import TideworkError
 from tidework.meant import did_you_mean, listed
+from tidework.model.fire import Suspension
 
 
 class CronTaskNotFoundError(TideworkError):
@@ -34,4 +35,17 @@ class SuspendedByDocumentError(TideworkError):
             "true. Set it to false there: in the file that its scheduler reads, or in the cluster "
             f"""(kubectl patch crontask {name} -n {namespace} --type merge """
             """-p '{"spec":{"suspend":false}}')"""
+        )
+
+
+class AlreadySuspendedError(TideworkError):
+    """Somebody has the CronTask suspended already, and that stays."""
+
+    def __init__(self, name: str, suspension: Suspension) -> None:
+        self.name = name
+        self.suspension = suspension
+        since = suspension.since.isoformat(timespec="seconds")
+        super().__init__(
+            f"CronTask {name!r} was suspended by {suspension.by} since {since}: "
+            f"{suspension.reason}. Resume it first to change that"
         )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from tidework.broker.broker import Broker
 from tidework.crontasks.errors import CronTaskNotFoundError
+from tidework.errors import ConfigurationError, ScheduleError
 from tidework.manifests import CronTask, parse_document
 from tidework.model.identity import QueueName
+from tidework.model.schedules.schedule import EPOCH
 from tidework.scheduler.documents import spec_of
 from tidework.scheduler.spec import CronSpec
 from tidework.scheduler.status import Circumstances, CronStatus, describe
@@ -32,13 +36,44 @@ class FoundCronTask:
     @property
     def crontask(self) -> CronTask:
         """The document, read. Raises ManifestErrors for one of a later version."""
-        found = parse_document(dict(self.document))
-        assert isinstance(found, CronTask)
-        return found
+        return _read(json.dumps(self.document))[0]
 
-    def spec(self, now: datetime) -> CronSpec:
-        """What the scheduler works with."""
-        return spec_of(self.crontask, now)
+    @property
+    def spec(self) -> CronSpec:
+        """What the scheduler works with. Raises ManifestErrors as ``crontask``."""
+        return _read(json.dumps(self.document))[1]
+
+    @property
+    def fault(self) -> str:
+        """Why this program cannot read the document, '' if it can: a later version wrote it."""
+        try:
+            _read(json.dumps(self.document))
+        except (ConfigurationError, ScheduleError) as error:
+            return str(error)
+        return ""
+
+    @property
+    def in_words(self) -> str:
+        """When it fires, in plain words."""
+        return _say(json.dumps(self.document))
+
+
+@lru_cache(maxsize=4096)
+def _say(text: str) -> str:
+    # A library that only this needs.
+    from tidework.crontasks.words import words_of
+
+    crontask, _ = _read(text)
+    return words_of(crontask.to_schedule(), crontask.spec.exclude or ())
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> tuple[CronTask, CronSpec]:
+    """Lists come again and again, and documents seldom change."""
+    found = parse_document(json.loads(text))
+    assert isinstance(found, CronTask)
+    # When it was created says where a lost record starts, which is for its leader to know.
+    return found, spec_of(found, EPOCH)
 
 
 async def find_crontasks(broker: Broker, namespace: str) -> tuple[FoundCronTask, ...]:
@@ -63,4 +98,4 @@ async def find_crontask(broker: Broker, namespace: str, name: str) -> FoundCronT
 async def status_of(broker: Broker, found: FoundCronTask, now: datetime) -> CronStatus:
     """How it stands. Who leads is not ours to know here: one that is mirrored has a leader."""
     record = await broker.cron_record(found.queue, found.uid)
-    return describe(found.spec(now), record, Circumstances(now=now, led=True))
+    return describe(found.spec, record, Circumstances(now=now, led=True))

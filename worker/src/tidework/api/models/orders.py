@@ -80,7 +80,7 @@ def job_of_order(order: EnqueueOrder, key_id: str | None, now: datetime) -> Job:
         )
     if order.delay_seconds is not None and order.available_at is not None:
         raise EnvelopeError("give delay_seconds or available_at, not both", field="available_at")
-    _refuse_masked(order.params)
+    refuse_masked(order.params)
     return _checked(
         Job(
             id=order.id or key_id or new_job_id(),
@@ -100,7 +100,7 @@ def job_of_order(order: EnqueueOrder, key_id: str | None, now: datetime) -> Job:
 def retried(before: Job, order: RetryOrder, key_id: str | None, now: datetime) -> Job:
     """A copy of a job under an id of its own. Raises EnvelopeError."""
     if order.params is not None:
-        _refuse_masked(order.params)
+        refuse_masked(order.params)
     return _checked(
         before._replace(
             id=key_id or new_job_id(),
@@ -112,7 +112,8 @@ def retried(before: Job, order: RetryOrder, key_id: str | None, now: datetime) -
     )
 
 
-def _refuse_masked(params: dict[str, Any]) -> None:
+def refuse_masked(params: dict[str, Any]) -> None:
+    """Raises EnvelopeError for a value that an answer has masked."""
     if is_masked(params):
         raise EnvelopeError(
             f"a value is {MASK!r}: it comes from an answer that does not show it; give the value "
