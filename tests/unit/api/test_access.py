@@ -13,6 +13,7 @@ from tidework.access.access import Loopback
 from tidework.access.caller import Caller, Permission
 from tidework.access.configured import access_of
 from tidework.access.tokens import StaticTokens, read_tokens
+from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError, ForeignPageError, UnauthenticatedError
 from tidework.settings import DashboardSettings
 
@@ -132,16 +133,18 @@ def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, text: str, said:
 
 def test_nobody_else_is_let_in_without_a_way_to_sign_in(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="--tokens-file"):
-        access_of(DashboardSettings(dashboard_host="0.0.0.0"))
+        access_of(DashboardSettings(dashboard_host="0.0.0.0"), SystemClock())
 
     file = tmp_path / "tokens.toml"
     file.write_text(f"[ann]\n{entry('a', 'viewer')}")
-    found = access_of(DashboardSettings(dashboard_host="0.0.0.0", dashboard_tokens_file=file))
+    found = access_of(
+        DashboardSettings(dashboard_host="0.0.0.0", dashboard_tokens_file=file), SystemClock()
+    )
     assert isinstance(found, StaticTokens)
 
 
 async def test_without_settings_the_loopback_may_look() -> None:
-    found = await access_of(DashboardSettings()).identify(request())
+    found = await access_of(DashboardSettings(), SystemClock()).identify(request())
 
     assert found.may(Permission.VIEWER, "default")
     assert not found.may(Permission.OPERATOR, "default")

@@ -14,6 +14,7 @@ from tidework.access.caller import Caller, Permission
 from tidework.access.configured import access_of
 from tidework.access.grants import Grant, caller_of
 from tidework.access.proxy import TrustedProxy
+from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError, UnauthenticatedError
 from tidework.settings import DashboardSettings
 
@@ -156,7 +157,7 @@ def test_a_wrong_file_is_refused_with_the_place(file: Path, text: str, said: str
     file.write_text(text)
 
     with pytest.raises(ConfigurationError, match=said) as refusal:
-        access_of(DashboardSettings(dashboard_access_file=file))
+        access_of(DashboardSettings(dashboard_access_file=file), SystemClock())
 
     assert str(file) in str(refusal.value)
 
@@ -168,7 +169,7 @@ async def test_tokens_and_a_proxy_side_by_side(file: Path, tmp_path: Path) -> No
     settings = DashboardSettings(
         dashboard_host="0.0.0.0", dashboard_tokens_file=tokens, dashboard_access_file=file
     )
-    access = access_of(settings)
+    access = access_of(settings, SystemClock())
 
     robot = await access.identify(request("1.1.1.1", ("Authorization", "Bearer secret")))
     ann = await access.identify(request("10.1.2.3", ANN))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
+from tests.unit.api.permission_table import found, written
 from tidework.access.access import Everybody
 from tidework.access.caller import Permission
 from tidework.access.requires import requires
@@ -27,6 +28,10 @@ def test_a_route_asks_for_a_permission(route: APIRoute) -> None:
     checks = [depends.dependency for depends in route.dependencies]
 
     assert [getattr(check, "__qualname__", "") for check in checks].count(CHECK) == 1
+
+
+def test_the_page_says_what_each_route_asks_for() -> None:
+    assert found() == written(), "python -m tests.unit.api.permission_table --write renews it"
 
 
 def test_there_are_routes() -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from tidework.access.access import LOOPBACK_NAMES, Access, Loopback
 from tidework.access.access_file import read_access_file
 from tidework.access.caller import Permission
+from tidework.access.oidc.sign_in import LOGIN, OidcSignIn
 from tidework.access.proxy import TrustedProxy
 from tidework.access.tokens import StaticTokens
 from tidework.access.ways import Way, Ways
+from tidework.clock import Clock
 from tidework.errors import ConfigurationError
 from tidework.settings import DashboardSettings
 
 
-def access_of(settings: DashboardSettings) -> Access:
+def access_of(settings: DashboardSettings, clock: Clock) -> Access:
     """The way to sign in. Raises ConfigurationError for none where others reach the server."""
     ways: list[Way] = []
     remedies: list[str] = []
@@ -27,7 +29,12 @@ def access_of(settings: DashboardSettings) -> Access:
         if file.proxy is not None:
             ways.append(TrustedProxy(file.proxy, file.grants))
             remedies.append("come through the proxy that signs people in")
-        return Ways(ways, ", or ".join(remedies))
+        sign_in = None
+        if file.oidc is not None:
+            sign_in = OidcSignIn(file.oidc, file.grants, clock)
+            ways.append(sign_in)
+            remedies.append(f"sign in at {LOGIN}")
+        return Ways(ways, ", or ".join(remedies), sign_in)
     if settings.dashboard_host not in LOOPBACK_NAMES:
         raise ConfigurationError(
             f"--host {settings.dashboard_host} lets other machines in, and nothing says who may "

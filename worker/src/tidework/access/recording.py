@@ -76,6 +76,8 @@ class Recorder:
             status=status,
         )
         namespace = state.get("acts_in")
+        if namespace is None and status < 400:
+            return  # a sign-out: nothing of ours has changed
         if namespace is None:
             logger.warning(
                 "%s %s is refused: %d",

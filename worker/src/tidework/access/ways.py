@@ -8,6 +8,7 @@ from typing import Protocol
 from starlette.requests import HTTPConnection
 
 from tidework.access.caller import Caller
+from tidework.access.oidc.sign_in import OidcSignIn
 from tidework.errors import UnauthenticatedError
 
 
@@ -19,9 +20,14 @@ class Way(Protocol):
 
 
 class Ways:
-    """An Access. remedy: what a caller does who is not known"""
+    """An Access.
 
-    def __init__(self, ways: Sequence[Way], remedy: str) -> None:
+    remedy: what a caller does who is not known
+    sign_in: the way that has addresses of its own, for browsers
+    """
+
+    def __init__(self, ways: Sequence[Way], remedy: str, sign_in: OidcSignIn | None = None) -> None:
+        self.sign_in = sign_in
         self._ways = ways
         self._remedy = remedy
 

@@ -15,6 +15,8 @@ from starlette.types import ASGIApp
 
 from tidework.access.guard import Guard
 from tidework.access.recording import Recorder
+from tidework.access.ways import Ways
+from tidework.api.auth_pages import add_sign_in
 from tidework.api.context import ApiContext
 from tidework.api.paging import refuse_unknown_parameters
 from tidework.api.problems import MEDIA_TYPE, Problem, install_problems, problem_of
@@ -66,6 +68,8 @@ def create_api(context: ApiContext) -> FastAPI:
     install_problems(app)
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
+    if isinstance(context.access, Ways) and context.access.sign_in is not None:
+        add_sign_in(app, context.access.sign_in)
     return app
 
 

@@ -16,6 +16,7 @@ from tidework.api.application import PREFIX, create_api
 from tidework.api.context import ApiContext
 from tidework.api.server import ApiServer
 from tidework.broker.redis.redis_broker import connect
+from tidework.clock import SystemClock
 from tidework.loop import accept_signals
 from tidework.settings import DashboardSettings
 
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 async def run_api(settings: DashboardSettings) -> None:
     """Until a signal. Raises ConfigurationError for what cannot start."""
     accept_signals()
-    access = access_of(settings)
+    access = access_of(settings, SystemClock())
     redaction = read_redaction(settings.dashboard_redact)
     broker = connect(settings.redis_url)
     context = ApiContext(

@@ -1,0 +1,1 @@
+"""Signing in by OpenID Connect: the code flow with PKCE, and a session in a cookie."""
