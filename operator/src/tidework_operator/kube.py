@@ -66,6 +66,25 @@ class _Target:
         return f"{self.kind.value.plural} {place}".rstrip()
 
 
+@dataclass(frozen=True, slots=True)
+class _Review:
+    """A question about a caller of ours. It is answered, and no object comes of it."""
+
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        token = self.kind == "TokenReview"
+        return "authentication.k8s.io/v1" if token else "authorization.k8s.io/v1"
+
+    @property
+    def path(self) -> str:
+        return f"/apis/{self.api_version}/{self.kind.lower()}s"
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}s"
+
+
 async def connect(kubeconfig: str = "", *, context: str = "", version: str = "") -> Kube:
     """The cluster around this pod, or the one that kubectl would use. No request is made.
 
@@ -219,6 +238,12 @@ class Kube:
             if error.status != _NOT_FOUND:
                 raise
 
+    async def review(self, kind: str, spec: Object) -> Object:
+        """The status of a TokenReview or SubjectAccessReview. Raises ClusterError."""
+        target = _Review(kind)
+        body = {"apiVersion": target.api_version, "kind": kind, "spec": spec}
+        return dict((await self._ask("POST", target, body=body)).get("status") or {})
+
     async def _pages(self, target: _Target, query: Query) -> Objects:
         found: Objects = []
         token: str | None = ""
@@ -232,7 +257,7 @@ class Kube:
     async def _ask(
         self,
         method: str,
-        target: _Target,
+        target: _Target | _Review,
         query: Query | None = None,
         body: Object | None = None,
         content_type: str = _JSON,
@@ -259,7 +284,12 @@ class Kube:
             raise ClusterError(doing, 0, f"no credentials: {error}") from error
 
     async def _send(
-        self, method: str, target: _Target, query: Query, body: Object | None, content_type: str
+        self,
+        method: str,
+        target: _Target | _Review,
+        query: Query,
+        body: Object | None,
+        content_type: str,
     ) -> tuple[int, bytes]:
         headers = {"Accept": _JSON}
         if body is not None:

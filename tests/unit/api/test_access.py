@@ -13,6 +13,7 @@ from tidework.access.access import Loopback
 from tidework.access.caller import Caller, Permission
 from tidework.access.configured import access_of
 from tidework.access.tokens import StaticTokens, read_tokens
+from tidework.access.ways import Ways
 from tidework.clock import SystemClock
 from tidework.errors import ConfigurationError, ForeignPageError, UnauthenticatedError
 from tidework.settings import DashboardSettings
@@ -140,7 +141,7 @@ def test_nobody_else_is_let_in_without_a_way_to_sign_in(tmp_path: Path) -> None:
     found = access_of(
         DashboardSettings(dashboard_host="0.0.0.0", dashboard_tokens_file=file), SystemClock()
     )
-    assert isinstance(found, StaticTokens)
+    assert isinstance(found, Ways)
 
 
 async def test_without_settings_the_loopback_may_look() -> None:

@@ -150,6 +150,7 @@ class DashboardSettings(Settings):
     dashboard_port: 0 = any free one
     dashboard_tokens_file: see access/tokens.py; without it the API is for the loopback, to read
     dashboard_access_file: see access/access_file.py
+    dashboard_kubernetes: callers by tokens of the cluster around this process
     dashboard_redact: fields that no answer shows, besides the usual ones (access/redaction.py)
     dashboard_origins: of pages that may act, if a proxy changes the Host header (access/guard.py)
     """
@@ -158,6 +159,7 @@ class DashboardSettings(Settings):
     dashboard_port: int = Field(default=DASHBOARD_PORT, ge=0, le=65535)
     dashboard_tokens_file: Path | None = None
     dashboard_access_file: Path | None = None
+    dashboard_kubernetes: bool = False
     dashboard_redact: str = ""
     dashboard_origins: Annotated[frozenset[str], NoDecode] = frozenset()
 

@@ -40,6 +40,14 @@ from tidework.settings import DASHBOARD_PORT, DashboardSettings
     envvar="TIDEWORK_DASHBOARD_ACCESS_FILE",
     help="TOML file that says which proxy or provider identifies people, and what they may do.",
 )
+@click.option(
+    "--kubernetes",
+    "dashboard_kubernetes",
+    is_flag=True,
+    default=None,
+    envvar="TIDEWORK_DASHBOARD_KUBERNETES",
+    help="Take tokens of the cluster that this runs in; RBAC on taskqueues says who may do what.",
+)
 @redis_option
 @namespace_option
 @log_options
