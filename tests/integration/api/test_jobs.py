@@ -191,10 +191,10 @@ async def test_a_job_is_put_in_with_its_options(
     ("order", "code", "field"),
     [
         ({}, "invalid_request", "task"),
-        ({"task": "no task!"}, "invalid_job", "task"),
+        ({"task": "no task!"}, "invalid_request", "task"),
         ({"task": "t", "parms": {}}, "invalid_request", "parms"),
         ({"task": "t", "params": []}, "invalid_request", "params"),
-        ({"task": "t", "id": "no id"}, "invalid_job", "id"),
+        ({"task": "t", "id": "no id"}, "invalid_request", "id"),
         ({"task": "t", "priority": 10}, "invalid_request", "priority"),
         ({"task": "t", "params": {"x": "y" * 300_000}}, "invalid_job", "params"),
         ({"task": "t", "unique": {"key": "a", "until": "ttl"}}, "invalid_job", "unique.ttl"),

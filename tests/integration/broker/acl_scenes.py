@@ -32,7 +32,6 @@ from tidework.model.lease import (
 )
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
-from tidework.model.scaled import Scaled
 from tidework.model.unique import OnConflict, Unique
 
 FORGETFUL = QueueLimits(lease=timedelta(minutes=1), keep_dead=timedelta(0))
@@ -281,7 +280,6 @@ async def schedule(stage: Stage) -> None:
     term = await broker.lead(queue, "boss", MINUTE) or 0
     assert await broker.lead(queue, "boss", MINUTE) == term
     await broker.configure(queue, term, Durability.ASYNC)
-    await broker.note_scaling(queue, term, Scaled(1, 2, 2, "12 waiting"), is_step=True)
     await broker.put_crontasks(queue, term, {"c": b"{}", "d": b"{}"})
     await broker.put_crontasks(queue, term, {"c": b"{}"})
     assert await broker.crontasks(queue) == {"c": {}}
@@ -316,7 +314,6 @@ SCENES: Mapping[str, Scene] = {
 
 SCRIPTS: Mapping[str, tuple[str, ...]] = {
     "viewer": (
-        "get_jobs",
         "get_job",
         "list_acts",
         "list_jobs",
@@ -328,8 +325,6 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "cron_record",
     ),
     "producer": (
-        "promote_job",
-        "get_jobs",
         "open_queue",
         "register",
         "enqueue",
@@ -369,7 +364,6 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
         "leave",
     ),
     "scheduler": (
-        "note_scaling",
         "open_queue",
         "register",
         "promote",

@@ -122,7 +122,7 @@ KINDS: tuple[tuple[type[TideworkError], Kind], ...] = (
     (LayoutError, Kind(503, "queue_layout", "The queue is of another version")),
 )
 
-_OF_STATUS = {
+OF_STATUS = {
     404: Kind(404, "not_found", "There is nothing at this address"),
     405: Kind(405, "method_not_allowed", "This address does not serve the method"),
 }
@@ -184,7 +184,7 @@ async def _of_validation(_request: Request, error: Exception) -> JSONResponse:
 
 async def _of_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    kind = _OF_STATUS.get(error.status_code)
+    kind = OF_STATUS.get(error.status_code)
     if kind is None:
         kind = Kind(error.status_code, "invalid_request", INVALID.title)
     return answer(kind, f"{request.method} {request.url.path}: {error.detail}")

@@ -53,9 +53,13 @@ class EnqueueOrder(BaseModel):
         },
     )
 
-    task: str = Field(min_length=1, max_length=200)
+    task: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]{0,199}$")
     params: dict[str, Any] = Field(default_factory=dict)
-    id: str | None = Field(default=None, description="The same id is enqueued once.")
+    id: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$",
+        description="The same id is enqueued once.",
+    )
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
     delay_seconds: float | None = Field(default=None, ge=0)
     available_at: AwareDatetime | None = None
