@@ -127,3 +127,28 @@ async def test_the_line_is_that_of_ready_jobs(kit: Kit) -> None:
     ]
 
     assert found == [0, 1, 2, None, None]
+
+
+async def test_a_job_that_does_not_run_is_deleted(kit: Kit) -> None:
+    await kit.put(Job("runs", "t", {}))
+    await kit.exchange(want=1)
+    await kit.put(
+        Job("ready", "t", {}),
+        Job("later", "t", {}, delay=60, unique=Unique("k")),
+        Job("gone", "t", {}),
+    )
+    await kit.broker.cancel(kit.queue, "gone")
+
+    answers = [
+        await kit.broker.delete(kit.queue, job_id)
+        for job_id in ("runs", "ready", "later", "gone", "nothing", "ready")
+    ]
+
+    assert answers == ["running", "deleted", "deleted", "deleted", "unknown", "unknown"]
+    record = await kit.broker.get_job(kit.queue, "runs")
+    assert record is not None
+    assert not record.cancel_requested
+    assert await found(kit, "ready", "later", "gone") == []
+    assert await kit.put(Job("ready", "t", {})) == (False,)
+    assert await kit.put(Job("other", "t", {}, unique=Unique("k"))) == (True,)
+    assert (await kit.broker.stats(kit.queue)).counters["purged"] == 3

@@ -32,6 +32,14 @@ async def test_the_latest_is_kept_and_steps_stay_newest_first(kit: Kit) -> None:
     assert found.steps[1].at <= found.latest.at
 
 
+async def test_what_was_said_last_is_not_said_again(kit: Kit) -> None:
+    term = await kit.broker.take_term(kit.queue)
+    for _ in range(2):
+        await kit.broker.note_scaling(kit.queue, term, scaled(0, 3), is_step=True)
+
+    assert len((await kit.broker.scaling(kit.queue)).steps) == 1
+
+
 async def test_steps_are_bounded(kit: Kit) -> None:
     term = await kit.broker.take_term(kit.queue)
     for number in range(MOST_KEPT + 5):

@@ -177,6 +177,7 @@ CALLS: Mapping[str, Calls] = {
     "upkeep": lambda b: b.upkeep(QUEUE),
     "look at a job": lambda b: b.get_job(QUEUE, "m1"),
     "cancel": lambda b: b.cancel(QUEUE, "m1"),
+    "delete": lambda b: b.delete(QUEUE, "m1"),
     "promote": lambda b: b.promote(QUEUE, "m1"),
     "replay two dead letters": lambda b: b.replay(QUEUE, ["m1", "m2"]),
     "purge": lambda b: b.purge(QUEUE, ["m1"]),

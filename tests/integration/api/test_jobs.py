@@ -120,6 +120,31 @@ async def test_a_search_for_a_rare_text_goes_on_from_page_to_page(
     assert second["next"] is None
 
 
+@pytest.mark.parametrize("limit", [1, 7, 100])
+async def test_a_search_reads_blocks_whatever_its_pages_hold(
+    api: httpx.AsyncClient, broker: RedisBroker, emails: QueueName, limit: int
+) -> None:
+    fitting = [f"j{number:03}" for number in range(0, 300, 3)]
+    await broker.enqueue(
+        emails,
+        [Job(f"j{n:03}", "t", {"kind": "x" if f"j{n:03}" in fitting else "y"}) for n in range(300)],
+    )
+    seen: list[str] = []
+    params: dict[str, Any] = {"text": '"x"', "limit": limit}
+    page = (await api.get("/queues/emails/jobs", params=params)).json()
+    looked_at = page["looked_at"]
+    while page["next"] is not None and len(seen) < 3 * limit:
+        seen += [job["id"] for job in page["items"]]
+        page = (
+            await api.get("/queues/emails/jobs", params=params | {"cursor": page["next"]})
+        ).json()
+    seen += [job["id"] for job in page["items"]]
+
+    assert seen == fitting[: len(seen)]
+    assert len(seen) >= min(3 * limit, len(fitting))
+    assert looked_at <= 300
+
+
 async def test_long_params_are_left_out_of_a_list(
     api: httpx.AsyncClient, broker: RedisBroker, emails: QueueName
 ) -> None:
@@ -236,6 +261,8 @@ async def test_a_key_makes_one_job_however_often_it_is_sent(
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["id"] == again.json()["id"]
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_conflict")
+    urgent = await api.post("/queues/emails/jobs", json=order | {"priority": 0}, headers=headers)
+    assert urgent.json()["code"] == "idempotency_conflict"
     assert (await broker.stats(emails)).unfinished == 1
 
 
@@ -268,6 +295,7 @@ async def test_a_job_is_cancelled_promoted_replayed_and_deleted(
     assert await act("POST", "waits/cancel") == (200, "cancelled")
     assert await act("DELETE", "done") == (200, "deleted")
     assert await act("DELETE", "later") == (200, "deleted")
+    assert await act("DELETE", "later") == (404, "job_not_found")
     assert await ids(api) == ["runs", "died", "waits", "dropped"]
 
     assert await act("POST", "waits/cancel") == (409, "job_state")

@@ -32,6 +32,7 @@ from tidework.model.lease import (
 )
 from tidework.model.outcome import JobError, Outcome
 from tidework.model.progress import ProgressNote
+from tidework.model.scaled import Scaled
 from tidework.model.unique import OnConflict, Unique
 
 FORGETFUL = QueueLimits(lease=timedelta(minutes=1), keep_dead=timedelta(0))
@@ -135,6 +136,9 @@ async def look(stage: Stage) -> None:
     record = await broker.get_job(queue, "dead1")
     assert record is not None
     assert record.error == ERROR
+    assert len(await broker.get_jobs(queue, ["dead1", "dead2"], text="dead")) == 2
+    assert await broker.ahead_of(queue, "ready1") is not None
+    assert (await broker.scaling(queue)).steps == ()
     assert await broker.crontasks(queue) == {}
     assert await broker.cron_record(queue, "c") is not None
     assert len(await broker.fires(queue, "c")) == 2
@@ -178,6 +182,8 @@ async def produce(stage: Stage) -> None:
     assert (await broker.stats(queue)).inbox == 2
     assert await broker.replay(queue, ["dead1"]) == ("replayed",)
     assert await broker.purge(queue, ["dead2"]) == ("purged",)
+    assert await broker.promote(queue, "later") == "promoted"
+    assert await broker.delete(queue, "later") == "deleted"
     await stage.staff.beat(queue, Presence("w", datetime.fromtimestamp(0, UTC)), ttl=MINUTE)
     assert await broker.cordon(queue, "w") == CordonAnswer(1, before=False)
     assert await broker.uncordon(queue, "w") == UncordonAnswer(undone=True, still=False)
@@ -280,6 +286,7 @@ async def schedule(stage: Stage) -> None:
     term = await broker.lead(queue, "boss", MINUTE) or 0
     assert await broker.lead(queue, "boss", MINUTE) == term
     await broker.configure(queue, term, Durability.ASYNC)
+    await broker.note_scaling(queue, term, Scaled(1, 2, 2, "12 waiting"), is_step=True)
     await broker.put_crontasks(queue, term, {"c": b"{}", "d": b"{}"})
     await broker.put_crontasks(queue, term, {"c": b"{}"})
     assert await broker.crontasks(queue) == {"c": {}}
@@ -311,89 +318,3 @@ SCENES: Mapping[str, Scene] = {
     "scheduler": schedule,
 }
 """A role of the document -> its scene. The role ``inbox`` has a test of its own."""
-
-SCRIPTS: Mapping[str, tuple[str, ...]] = {
-    "viewer": (
-        "get_job",
-        "list_acts",
-        "list_jobs",
-        "list_errors",
-        "stats",
-        "statistics",
-        "gather",
-        "workers",
-        "cron_record",
-    ),
-    "producer": (
-        "open_queue",
-        "register",
-        "enqueue",
-        "cancel",
-        "replay",
-        "purge",
-        "pause",
-        "resume",
-        "suspend_cron",
-        "resume_cron",
-        "backfill",
-        "note_act",
-        "list_acts",
-        "cordon",
-        "uncordon",
-        "ask_stacks",
-        "workers",
-        "get_job",
-        "list_jobs",
-        "list_errors",
-        "stats",
-        "statistics",
-    ),
-    "worker": (
-        "open_queue",
-        "register",
-        "exchange",
-        "intake",
-        "intake_full",
-        "stranded",
-        "renew",
-        "once_begin",
-        "once_end",
-        "note_progress",
-        "beat",
-        "announce",
-        "leave",
-    ),
-    "scheduler": (
-        "open_queue",
-        "register",
-        "promote",
-        "reap",
-        "prune",
-        "intake",
-        "intake_full",
-        "stranded",
-        "lead",
-        "resign",
-        "take_term",
-        "configure",
-        "drain",
-        "put_crontasks",
-        "admit_cron",
-        "decide_fire",
-        "run_now",
-        "cron_record",
-        "gather",
-        "workers",
-        "stats",
-    ),
-}
-"""A role -> the scripts that it calls."""
-
-PLAIN: Mapping[str, frozenset[str]] = {
-    "viewer": frozenset({"smembers", "hgetall", "zrange"}),
-    "producer": frozenset({"zrange"}),
-    "worker": frozenset({"blmove", "hget"}),
-    "scheduler": frozenset({"smembers", "hgetall"}),
-}
-"""A role -> the commands that it calls without a script, besides those of every role."""
-EVERYBODY = frozenset({"client|setname", "info", "evalsha", "eval"})

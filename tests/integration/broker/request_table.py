@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.integration.broker.request_crontasks import CRONTASKS
 from tests.integration.broker.request_documents import DOCUMENTS
 from tests.integration.broker.request_once import BLOCKS
@@ -40,7 +42,10 @@ from tests.integration.broker.request_steps import (
 from tests.integration.broker.rig import FAR, MINUTE, TERM, Row, job
 from tidework.model.durability import Durability
 from tidework.model.lease import ExchangeRequest, RunTimes
+from tidework.model.scaled import Scaled
 from tidework.model.unique import OnConflict
+
+SCALED = Scaled(0, 1, 1, "1 waiting")
 
 JOBS = [
     Row(
@@ -101,6 +106,18 @@ JOBS = [
     Row("cancel", "a scheduled job", cancel("later")),
     Row("cancel", "a running job", cancel("c1-1000"), before=start_run, newer=end_run),
     Row("cancel", "a run that is held", cancel("c1-1001"), before=hold_run, newer=end_run),
+    Row(
+        "delete_job",
+        "a job that waits",
+        lambda rig, broker: broker.delete(rig.queue, "later"),
+        newer=lambda rig: rig.exchange("w", 1, 9),
+    ),
+    Row(
+        "promote_job",
+        "one that was to wait",
+        lambda rig, broker: broker.promote(rig.queue, "later"),
+        newer=lambda rig: rig.exchange("w", 1, 9),
+    ),
     Row(
         "promote",
         "a due job",
@@ -254,6 +271,14 @@ LEADERS = [
         "its durability",
         lambda rig, broker: broker.configure(rig.queue, TERM, Durability.REPLICA),
         newer=lambda rig: rig.broker.configure(rig.queue, TERM, Durability.FSYNC),
+    ),
+    Row(
+        "note_scaling",
+        "a step, and one more since",
+        lambda rig, broker: broker.note_scaling(rig.queue, TERM, SCALED, is_step=True),
+        newer=lambda rig: rig.broker.note_scaling(
+            rig.queue, TERM, replace(SCALED, before=1, replicas=2), is_step=True
+        ),
     ),
     Row(
         "pause",

@@ -33,12 +33,14 @@ async def test_every_read_out_is_answered(redis_url: str, namespace: str) -> Non
         record = await broker.get_job(queue, "a")
         assert record is not None
         assert record.state is JobState.READY
+        assert len(await broker.get_jobs(queue, ["a"])) == 1
         assert (await broker.list_jobs(queue, JobState.READY)).ids == ("a",)
         assert (await broker.stats(queue)).states[JobState.READY] == 1
         assert (await broker.gather(queue, horizon=timedelta(0))).backlog == 1
         assert (await broker.statistics(queue))[0].day.enqueued == 1
         assert await broker.list_errors(queue) == ()
         assert await broker.workers(queue) == ()
+        assert (await broker.acts(queue.namespace)).acts == ()
         assert await broker.cron_record(queue, "c1") is None
 
         assert read_outs() <= set(forgetful.forgotten)

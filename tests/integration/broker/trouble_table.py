@@ -83,11 +83,13 @@ TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "cordon": GOES_ON,
     "cron_record": LOOKS,
     "decide_fire": NEW_WORK,  # not missed: the watermark stays, the fire comes later
+    "delete_job": GOES_ON,
     "drain": GOES_ON,
     "enqueue": NEW_WORK,
     "exchange": GOES_ON,
     "gather": LOOKS,
     "get_job": LOOKS,
+    "get_jobs": LOOKS,
     "intake": NEW_WORK,  # the worker sends intake_full then
     "intake_full": GOES_ON,
     "lead": GOES_ON,
@@ -97,11 +99,13 @@ TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "list_jobs": LOOKS,
     "note_act": GOES_ON,
     "note_progress": GOES_ON,
+    "note_scaling": GOES_ON,
     "once_begin": GOES_ON,
     "once_end": GOES_ON,
     "open_queue": GOES_ON,
     "pause": GOES_ON,
     "promote": GOES_ON,
+    "promote_job": GOES_ON,
     "prune": GOES_ON,
     "purge": GOES_ON,
     "put_crontasks": NEW_WORK,
@@ -122,13 +126,16 @@ TABLE: Mapping[str, Mapping[Trouble, End]] = {
     "workers": LOOKS,
     # Plain commands.
     "blmove": NEW_WORK,
+    "get": LOOKS,
     "hget": LOOKS,
     "hgetall": LOOKS,
+    "lrange": LOOKS,
     "smembers": LOOKS,
     "zrange": LOOKS,
+    "zrank": LOOKS,
 }
 
-PLAIN = frozenset({"blmove", "hget", "hgetall", "smembers", "zrange"})
+PLAIN = frozenset({"blmove", "get", "hget", "hgetall", "lrange", "smembers", "zrange", "zrank"})
 """The commands that we send without a script."""
 
 
@@ -152,12 +159,16 @@ LOOKING: Mapping[str, Request] = {
     "cron_record": lambda rig, broker: broker.cron_record(rig.queue, "c0"),
     "gather": lambda rig, broker: broker.gather(rig.queue, horizon=SECOND),
     "get_job": lambda rig, broker: broker.get_job(rig.queue, "running"),
+    "get_jobs": lambda rig, broker: broker.get_jobs(rig.queue, ["running"]),
     "list_acts": lambda rig, broker: broker.acts(rig.queue.namespace),
     "list_errors": lambda rig, broker: broker.list_errors(rig.queue),
     "list_jobs": lambda rig, broker: broker.list_jobs(rig.queue, JobState.READY),
     "statistics": lambda rig, broker: broker.statistics(rig.queue),
     "stats": lambda rig, broker: broker.stats(rig.queue),
     "workers": lambda rig, broker: broker.workers(rig.queue),
+    "get": lambda rig, broker: broker.scaling(rig.queue),
+    "lrange": lambda rig, broker: broker.scaling(rig.queue),
+    "zrank": lambda rig, broker: broker.ahead_of(rig.queue, "ready1"),
     "hget": lambda rig, broker: broker.stacks(rig.queue, "old"),
     "hgetall": lambda rig, broker: broker.crontasks(rig.queue),
     "smembers": lambda rig, broker: broker.queues(),

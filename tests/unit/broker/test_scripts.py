@@ -38,8 +38,8 @@ def functions_of(name: str) -> dict[str, str]:
     return found | {"": FUNCTION.sub("", text)}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_script_calls_only_what_it_is_composed_of(name: str) -> None:
+def reached_in(name: str) -> set[str]:
+    """The functions that a script can come to call; each is one that it is composed of."""
     functions = functions_of(name)
     reached, to_do = set[str](), {""}
     while to_do:
@@ -49,9 +49,22 @@ def test_a_script_calls_only_what_it_is_composed_of(name: str) -> None:
         called = set(CALL.findall(body)) - set(LOCAL.findall(body)) - LUA - WORDS - {"flush"}
         assert called <= functions.keys(), f"in {each or 'its own part'}"
         to_do |= called - reached
+    return reached
 
-    made_later = {each for each in functions if each.startswith("S.")}
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_calls_only_what_it_is_composed_of(name: str) -> None:
+    reached = reached_in(name)
+
+    made_later = {each for each in functions_of(name) if each.startswith("S.")}
     assert not made_later or made_later & reached, "nothing of what is seldom needed is asked for"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_that_counts_for_the_statistics_writes_it_down(name: str) -> None:
+    reached = reached_in(name)
+
+    assert ("tally" in reached) == ("write_tallies" in reached)
 
 
 @pytest.mark.parametrize("name", NAMES)

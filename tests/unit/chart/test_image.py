@@ -162,7 +162,7 @@ def test_a_distribution_of_this_tree_stands_for_what_it_asks_for() -> None:
 
 
 def test_an_extra_that_does_not_exist_is_a_clear_error() -> None:
-    with pytest.raises(SystemExit, match="worker has no extra 'wroker', but cli, dev"):
+    with pytest.raises(SystemExit, match="worker has no extra 'wroker', but cli, dashboard, dev"):
         list(chosen.expand("worker[wroker]"))
 
 

@@ -60,6 +60,14 @@ class ReplayAnswer(StrEnum):
     CUT = "cut"
 
 
+class DeleteAnswer(StrEnum):
+    """RUNNING: it stays; cancel it first."""
+
+    DELETED = "deleted"
+    RUNNING = "running"
+    UNKNOWN = "unknown"
+
+
 class PurgeAnswer(StrEnum):
     """UNFINISHED: cancel it first."""
 

@@ -17,7 +17,6 @@ from tidework.broker.answers import (
     CancelAnswer,
     CordonAnswer,
     OnceAnswer,
-    PromoteAnswer,
     PurgeAnswer,
     ReplayAnswer,
     UncordonAnswer,
@@ -25,10 +24,10 @@ from tidework.broker.answers import (
 )
 from tidework.broker.cron_acts import CronActs
 from tidework.broker.documents import AcceptedDocument, RejectedDocument
+from tidework.broker.job_acts import JobActs
 from tidework.model.backlog import (
     EVERY_JOB,
     ErrorGroup,
-    FoundJob,
     JobFilter,
     JobPage,
     JobRecord,
@@ -77,7 +76,7 @@ class Store(Protocol):
         """Give back connections. The broker can be used again afterwards."""
 
 
-class Producer(Store, Protocol):
+class Producer(JobActs, Store, Protocol):
     """What programs and jobs call: put jobs in, look at them, act on them; sync and async alike."""
 
     async def enqueue(self, queue: QueueName, jobs: Sequence[Job]) -> tuple[Enqueued, ...]:
@@ -92,9 +91,6 @@ class Producer(Store, Protocol):
 
     async def forgotten_at(self, queue: QueueName, job_id: str) -> datetime | None:
         """When a job ended that is deleted, if that was less than ten minutes before; else None."""
-
-    async def promote(self, queue: QueueName, job_id: str) -> PromoteAnswer:
-        """Make a scheduled job ready at once, whatever it was to wait for."""
 
     async def replay(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[ReplayAnswer, ...]:
         """Make dead letters ready again with all their attempts; a document that never
@@ -117,16 +113,6 @@ class Producer(Store, Protocol):
         be seen twice; none that stays is left out. Raises ConfigurationError for a filter that
         the state does not serve.
         """
-
-    async def get_jobs(
-        self, queue: QueueName, job_ids: Sequence[str], *, text: str = ""
-    ) -> tuple[FoundJob, ...]:
-        """Of these jobs those that are known and hold a text in their id, envelope or error, in
-        the order of the ids. Of a long envelope there is the beginning."""
-
-    async def ahead_of(self, queue: QueueName, job_id: str) -> int | None:
-        """How many ready jobs are more urgent than a ready one, None if it is not ready. Every
-        tenth claim takes the oldest job, so that the line is not strict."""
 
     async def list_errors(self, queue: QueueName, *, limit: int = 20) -> tuple[ErrorGroup, ...]:
         """Dead letters grouped by the fingerprint of their error, the most frequent first."""

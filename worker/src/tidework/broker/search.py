@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from tidework.broker.broker import Producer
 from tidework.errors import ConfigurationError
@@ -18,6 +19,8 @@ from tidework.model.identity import QueueName
 from tidework.model.job import FINISHED_STATES, JobState
 
 MOST_LOOKED_AT = 1000
+BLOCK = 200
+"""So many jobs are read at once where most may not fit."""
 STATES = (
     JobState.RUNNING,
     JobState.READY,
@@ -67,6 +70,16 @@ class JobSearch:
             until=self.until if is_timed else None,
         )
 
+    def block(self, state: JobState, room: int) -> int:
+        """How many jobs to read for ``room`` of them: if the queue leaves nothing to look for."""
+        index = self.index(state)
+        by_looking = (
+            self.text
+            or (self.task and not index.task)
+            or ((self.since or self.until) and not (index.since or index.until))
+        )
+        return BLOCK if by_looking else room
+
     def fits(self, record: JobRecord) -> bool:
         """Is it meant? The text was looked for already."""
         at = _moment_of(record)
@@ -92,36 +105,61 @@ async def find_jobs(
 ) -> JobsFound:
     """At most ``limit`` jobs, state by state. Raises ConfigurationError for a bad cursor."""
     sources = search.sources
-    state, inner = _place(cursor, sources)
+    place = _place(cursor, sources)
     found: list[FoundJob] = []
     looked_at = 0
     while len(found) < limit and looked_at < MOST_LOOKED_AT:
+        room = limit - len(found)
+        block = search.block(place.state, room)
         page = await broker.list_jobs(
-            queue, state, search.index(state), cursor=inner, limit=limit - len(found)
+            queue, place.state, search.index(place.state), cursor=place.block, limit=block
         )
-        looked_at += len(page.ids)
-        jobs = await broker.get_jobs(queue, page.ids, text=search.text)
-        found += [job for job in jobs if search.fits(job.record)]
-        inner = page.cursor
-        if inner is None:
-            following = sources.index(state) + 1
-            if following == len(sources):
-                return JobsFound(tuple(found), None, looked_at)
-            state = sources[following]
-    return JobsFound(tuple(found), f"{state.value}~{inner or ''}", looked_at)
+        ids = _behind(page.ids, place.last)
+        looked_at += len(ids)
+        jobs = await broker.get_jobs(queue, ids, text=search.text)
+        fitting = [job for job in jobs if search.fits(job.record)]
+        found += fitting[:room]
+        if len(fitting) > room:
+            last = fitting[room - 1].record.id
+            return JobsFound(tuple(found), str(place._replace(last=last)), looked_at)
+        following = sources.index(place.state) + 1
+        if page.cursor is not None:
+            place = _Place(place.state, page.cursor)
+        elif following < len(sources):
+            place = _Place(sources[following])
+        else:
+            return JobsFound(tuple(found), None, looked_at)
+    return JobsFound(tuple(found), str(place), looked_at)
 
 
-def _place(cursor: str | None, sources: Sequence[JobState]) -> tuple[JobState, str | None]:
+class _Place(NamedTuple):
+    """Where a search goes on. block: cursor of the block; last: the job of it that was last told"""
+
+    state: JobState
+    block: str | None = None
+    last: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.state.value}~{self.block or ''}~{self.last}"
+
+
+def _behind(ids: Sequence[str], last: str) -> Sequence[str]:
+    """Those of a block that were not told yet; all of them if that one has moved meanwhile."""
+    return ids[ids.index(last) + 1 :] if last in ids else ids
+
+
+def _place(cursor: str | None, sources: Sequence[JobState]) -> _Place:
     if cursor is None:
-        return sources[0], None
-    name, _, inner = cursor.partition("~")
+        return _Place(sources[0])
+    name, _, rest = cursor.partition("~")
+    block, _, last = rest.partition("~")
     state = next((each for each in sources if each.value == name), None)
     if state is None:
         raise ConfigurationError(
             f"cursor {cursor!r} is not one of this list, which has the states "
             f"{listed([each.value for each in sources])}; take it from the page before"
         )
-    return state, inner or None
+    return _Place(state, block or None, last)
 
 
 def _moment_of(record: JobRecord) -> datetime | None:

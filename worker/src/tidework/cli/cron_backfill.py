@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -41,8 +41,7 @@ def backfill(
     broker, found = open_crontask(name, options["redis_url"], options["namespace"])
     now = SystemClock().now()
     record = drive(broker.cron_record(found.queue, found.uid))
-    end = now if until is None else until.astimezone(UTC)
-    plan = plan_backfill(found.spec, record, since.astimezone(UTC), end)
+    plan = plan_backfill(found.spec, record, since, until or now)
     if options["dry_run"]:
         _show(plan, every=True)
         return

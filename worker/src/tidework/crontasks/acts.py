@@ -18,6 +18,9 @@ from tidework.errors import ConfigurationError
 from tidework.model.fire import Suspension
 from tidework.scheduler.spec import manual_job
 
+LAST_YEAR = 9998
+"""Of moments that people name: there is none behind 9999, whatever the zone."""
+
 
 async def run_now(
     broker: Broker,
@@ -59,6 +62,10 @@ async def suspend(
     """
     if not reason.strip():
         raise ConfigurationError("a reason is needed: others see it where the CronTask rests")
+    if until is not None and until.year > LAST_YEAR:
+        raise ConfigurationError(
+            f"until {until.isoformat()} lies beyond the year {LAST_YEAR}: leave it out"
+        )
     if until is not None and until <= now:
         raise ConfigurationError(
             f"until {until.isoformat(timespec='seconds')} has passed: name a later moment, or none"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from tidework.broker.broker import Broker
+from tidework.crontasks.acts import LAST_YEAR
 from tidework.crontasks.errors import CronTaskNotFoundError
 from tidework.crontasks.found import FoundCronTask
 from tidework.errors import ConfigurationError
@@ -63,6 +64,12 @@ def plan_backfill(
 
     Raises ConfigurationError for a range without instants, or with more than MOST_FIRES.
     """
+    for moment in (since, until):
+        if not 1970 <= moment.year <= LAST_YEAR:
+            raise ConfigurationError(
+                f"{moment.isoformat()} lies outside of the years 1970 to {LAST_YEAR}"
+            )
+    since, until = since.astimezone(UTC), until.astimezone(UTC)
     if until < since:
         raise ConfigurationError(f"the range ends at {until.isoformat()}, before it begins")
     if record is None:

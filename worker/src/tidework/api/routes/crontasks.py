@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from datetime import UTC
 
 from fastapi import APIRouter, Depends, Response
 
@@ -210,8 +209,7 @@ async def backfill_crontask(
     """
     now = context.clock.now()
     record = await context.broker.cron_record(crontask.queue, crontask.uid)
-    until = now if order.until is None else order.until.astimezone(UTC)
-    plan = plan_backfill(crontask.spec, record, order.since.astimezone(UTC), until)
+    plan = plan_backfill(crontask.spec, record, order.since, order.until or now)
     if order.dry_run:
         return backfill_answer(plan, None)
     note = _note(caller, order.reason)

@@ -24,7 +24,7 @@ from tidework.api.models.orders import (
 )
 from tidework.api.models.redacted import redacted_job
 from tidework.api.paging import Cursor, IdempotencyKey, Limit, Page, id_of_key
-from tidework.broker.answers import CancelAnswer, PromoteAnswer, PurgeAnswer, ReplayAnswer
+from tidework.broker.answers import CancelAnswer, DeleteAnswer, PromoteAnswer, ReplayAnswer
 from tidework.broker.search import JobSearch, find_jobs
 from tidework.errors import (
     EnvelopeError,
@@ -197,15 +197,12 @@ async def delete_job(context: Context, queue: Queue, job_id: JobId) -> Answered:
 
     Its id stays known for ten minutes after its end, so that it is not enqueued again by mistake.
     """
-    answer = await context.broker.cancel(queue, job_id)
-    if answer is CancelAnswer.UNKNOWN:
+    answer = await context.broker.delete(queue, job_id)
+    if answer is DeleteAnswer.UNKNOWN:
         raise JobNotFoundError(job_id, str(queue))
-    if answer is CancelAnswer.REQUESTED:
-        raise JobStateError(job_id, "it runs: its worker was asked to stop it; delete it then")
-    (purged,) = await context.broker.purge(queue, [job_id])
-    if purged is PurgeAnswer.UNFINISHED:
-        raise JobStateError(job_id, "somebody has made it ready again meanwhile")
-    return Answered(id=job_id, answer="deleted")
+    if answer is DeleteAnswer.RUNNING:
+        raise JobStateError(job_id, "it runs; cancel it, and delete it when it has ended")
+    return Answered(id=job_id, answer=answer.value)
 
 
 async def _record(context: ApiContext, queue: QueueName, job_id: str) -> JobRecord:
@@ -230,7 +227,7 @@ async def _insert(
 
 
 async def _check_same(context: ApiContext, queue: QueueName, job: Job) -> None:
-    """Raises IdempotencyError if the job of this key was another one."""
+    """Raises IdempotencyError if the job of this key was asked for otherwise."""
     record = await context.broker.get_job(queue, job.id)
     if record is None or not record.task:
         return
@@ -238,5 +235,20 @@ async def _check_same(context: ApiContext, queue: QueueName, job: Job) -> None:
         before = decode_stored_job(record.body)
     except EnvelopeError:
         return
-    if before.task != job.task or dict(before.params) != dict(job.params):
+    if _asked_for(before) != _asked_for(job):
         raise IdempotencyError(job.id)
+
+
+def _asked_for(job: Job) -> tuple[object, ...]:
+    """What a request says of a job, without its time; a delay is not in an envelope."""
+    extra = dict(job.extra)
+    return (
+        job.task,
+        dict(job.params),
+        job.priority,
+        job.available_at,
+        job.max_attempts,
+        job.timeout,
+        job.unique,
+        extra.get("retry_of"),
+    )

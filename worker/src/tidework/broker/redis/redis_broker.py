@@ -10,6 +10,7 @@ from typing import Any
 from tidework.broker.answers import (
     CancelAnswer,
     CordonAnswer,
+    DeleteAnswer,
     PromoteAnswer,
     PurgeAnswer,
     ReplayAnswer,
@@ -128,6 +129,10 @@ class RedisBroker(
     async def purge(self, queue: QueueName, job_ids: Sequence[str]) -> tuple[PurgeAnswer, ...]:
         found = await self._write("purge", queue, job_ids)
         return tuple(PurgeAnswer(raw.decode()) for raw in found)
+
+    async def delete(self, queue: QueueName, job_id: str) -> DeleteAnswer:
+        found: bytes = await self._write("delete_job", queue, id=job_id)
+        return DeleteAnswer(found.decode())
 
     async def pause(self, queue: QueueName, reason: str) -> bool:
         return bool(await self._run("pause", queue, reason=reason))

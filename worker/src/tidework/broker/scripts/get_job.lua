@@ -1,6 +1,6 @@
 -- Read-out: one job.
 -- flags: no-writes
--- keys: tombstones
+-- keys: jobs tombstones
 -- args: id
 -- reply: state body priority attempt deliveries losses releases cancel due changed started token cron detail unique history progress
 -- uses: reads record job

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from tidework.broker.answers import (
     CancelAnswer,
+    DeleteAnswer,
     PromoteAnswer,
     PurgeAnswer,
     ReplayAnswer,
@@ -103,6 +104,18 @@ class MemoryBroker(
         state = self._open(queue)
         state.counters["purge_requests"] += 1
         return tuple(PurgeAnswer(state.purge(job_id)) for job_id in job_ids)
+
+    async def delete(self, queue: QueueName, job_id: str) -> DeleteAnswer:
+        state = self._open(queue)
+        entry = state.entries.get(job_id)
+        if entry is not None and entry.state is JobState.RUNNING:
+            return DeleteAnswer.RUNNING
+        if state.cancel(job_id) == "unknown":
+            return DeleteAnswer.UNKNOWN
+        state.purge(job_id)
+        state.wake()
+        await self._announce()
+        return DeleteAnswer.DELETED
 
     async def pause(self, queue: QueueName, reason: str) -> bool:
         state = self._open(queue)

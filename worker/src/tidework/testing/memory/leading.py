@@ -52,6 +52,8 @@ class MemoryLeading(MemoryCalls):
         self, queue: QueueName, term: int, scaled: Scaled, *, is_step: bool
     ) -> None:
         state = self._fence(queue, term)
+        if state.scaling.latest is not None and state.scaling.latest.scaled == scaled:
+            return
         latest = DatedScaled(from_ms(state.now), scaled)
         steps = (latest, *state.scaling.steps) if is_step else state.scaling.steps
         state.scaling = ScalingRecord(latest, steps[:MOST_KEPT])

@@ -1,0 +1,96 @@
+"""What each role of docs/redis-access.md calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SCRIPTS: Mapping[str, tuple[str, ...]] = {
+    "viewer": (
+        "get_jobs",
+        "get_job",
+        "list_acts",
+        "list_jobs",
+        "list_errors",
+        "stats",
+        "statistics",
+        "gather",
+        "workers",
+        "cron_record",
+    ),
+    "producer": (
+        "promote_job",
+        "delete_job",
+        "get_jobs",
+        "open_queue",
+        "register",
+        "enqueue",
+        "cancel",
+        "replay",
+        "purge",
+        "pause",
+        "resume",
+        "suspend_cron",
+        "resume_cron",
+        "backfill",
+        "note_act",
+        "list_acts",
+        "cordon",
+        "uncordon",
+        "ask_stacks",
+        "workers",
+        "get_job",
+        "list_jobs",
+        "list_errors",
+        "stats",
+        "statistics",
+    ),
+    "worker": (
+        "open_queue",
+        "register",
+        "exchange",
+        "intake",
+        "intake_full",
+        "stranded",
+        "renew",
+        "once_begin",
+        "once_end",
+        "note_progress",
+        "beat",
+        "announce",
+        "leave",
+    ),
+    "scheduler": (
+        "note_scaling",
+        "open_queue",
+        "register",
+        "promote",
+        "reap",
+        "prune",
+        "intake",
+        "intake_full",
+        "stranded",
+        "lead",
+        "resign",
+        "take_term",
+        "configure",
+        "drain",
+        "put_crontasks",
+        "admit_cron",
+        "decide_fire",
+        "run_now",
+        "cron_record",
+        "gather",
+        "workers",
+        "stats",
+    ),
+}
+"""A role -> the scripts that it calls."""
+
+PLAIN: Mapping[str, frozenset[str]] = {
+    "viewer": frozenset({"smembers", "hgetall", "zrange", "zrank", "get", "lrange"}),
+    "producer": frozenset({"zrange"}),
+    "worker": frozenset({"blmove", "hget"}),
+    "scheduler": frozenset({"smembers", "hgetall"}),
+}
+"""A role -> the commands that it calls without a script, besides those of every role."""
+EVERYBODY = frozenset({"client|setname", "info", "evalsha", "eval"})
