@@ -56,7 +56,10 @@ def world() -> Iterator[tuple[str, redis.Redis]]:
 DOCUMENT = create_api(ApiContext(MemoryBroker(), Everybody(Permission.ADMIN))).openapi()
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [
-    (method.upper(), path) for path, found in DOCUMENT["paths"].items() for method in found
+    (method.upper(), path)
+    for path, found in DOCUMENT["paths"].items()
+    for method in found
+    if path != "/api/v1/events"  # a stream does not end: test_events.py listens to it
 ]
 
 
@@ -97,6 +100,7 @@ def test_no_get_changes_anything(world: tuple[str, redis.Redis]) -> None:
     url, client = world
     document = httpx.get(f"{url}/api/v1/openapi.json").json()
     paths = [path for path, operations in document["paths"].items() if "get" in operations]
+    paths.remove("/api/v1/events")  # it does not end, and reads by the other routes
     before = dump(client)
 
     for path in paths:

@@ -28,6 +28,7 @@ Expected ends of a job are Outcomes (model/outcome.py), not exceptions.
     ├── WorkerNotFoundError       no worker of that name has been seen lately
     ├── NoAnswerError             a worker does not answer a request
     ├── UniqueConflictError       another job holds the unique key, and on_conflict is error
+    ├── TooManyListenersError     no more clients can listen to events of this server
     ├── UnauthenticatedError      a request to the API does not say, or prove, who makes it
     ├── ForbiddenError            the caller may not do that, or not in that namespace
     ├── ForeignPageError          a page of another site asks, in the name of who looks at it
@@ -325,6 +326,16 @@ class UniqueConflictError(TideworkError):
         super().__init__(
             f"unique key {key!r} of queue {queue} is held by job {holder}; nothing was enqueued. "
             "Wait for that job, or choose on_conflict skip or replace"
+        )
+
+
+class TooManyListenersError(TideworkError):
+    """No more clients can listen to events of this server, which serves ``most``."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        super().__init__(
+            f"{most} clients listen to this server already; come again later, or run another one"
         )
 
 

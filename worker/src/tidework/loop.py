@@ -60,6 +60,11 @@ class Loop:
         self._waiter: asyncio.Future[None] | None = None
         self._stopping = False
 
+    @property
+    def is_stopping(self) -> bool:
+        """It was told to end, and may have ended."""
+        return self._stopping
+
     def nudge(self) -> None:
         """Have the next tick now."""
         self._nudged = True

@@ -6,6 +6,7 @@ keeps nothing between two requests: whatever lasts lies in Redis.
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.metadata import version as version_of
 from typing import Any
 
@@ -18,9 +19,22 @@ from tidework.access.recording import Recorder
 from tidework.access.ways import Ways
 from tidework.api.auth_pages import add_sign_in
 from tidework.api.context import ApiContext
+from tidework.api.events.hub import Hub
+from tidework.api.events.subjects import look
 from tidework.api.paging import refuse_unknown_parameters
 from tidework.api.problems import MEDIA_TYPE, Problem, install_problems, problem_of
-from tidework.api.routes import audit, crontasks, dead, jobs, queues, scaling, stats, why, workers
+from tidework.api.routes import (
+    audit,
+    crontasks,
+    dead,
+    events,
+    jobs,
+    queues,
+    scaling,
+    stats,
+    why,
+    workers,
+)
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
@@ -33,6 +47,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     workers.router,
     scaling.router,
     crontasks.router,
+    events.router,
 )
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -65,6 +80,7 @@ def create_api(context: ApiContext) -> FastAPI:
         responses=_PROBLEMS,
     )
     app.state.context = context
+    app.state.hub = Hub(partial(look, context))
     install_problems(app)
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)

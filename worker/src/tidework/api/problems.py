@@ -42,6 +42,7 @@ from tidework.errors import (
     ScheduleError,
     StaleTermError,
     TideworkError,
+    TooManyListenersError,
     UnauthenticatedError,
     UniqueConflictError,
     UnknownTaskError,
@@ -104,6 +105,10 @@ KINDS: tuple[tuple[type[TideworkError], Kind], ...] = (
     (EnvelopeError, Kind(422, "invalid_job", "The job is not valid")),
     (ScheduleError, Kind(422, "invalid_schedule", "The schedule is not valid")),
     (ConfigurationError, INVALID),
+    (
+        TooManyListenersError,
+        Kind(503, "too_many_listeners", "Too many clients listen", {"Retry-After": "30"}),
+    ),
     (NoAnswerError, Kind(504, "no_answer", "The worker does not answer")),
     (StaleTermError, Kind(409, "stale_term", "Another leader has taken over")),
     (

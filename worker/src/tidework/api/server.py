@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from starlette.types import ASGIApp
+from fastapi import FastAPI
 
 from tidework.errors import ConfigurationError
 
@@ -33,7 +33,7 @@ class ApiServer:
     listen.
     """
 
-    def __init__(self, app: ASGIApp, host: str, port: int, *, or_next: bool = False) -> None:
+    def __init__(self, app: FastAPI, host: str, port: int, *, or_next: bool = False) -> None:
         self._socket = _listening(host, port, NEXT_PORTS if or_next else 1)
         self.port: int = self._socket.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
@@ -50,13 +50,15 @@ class ApiServer:
             timeout_graceful_shutdown=END_WAIT_S,
         )
         self._server = _Server(config)
+        self._app = app
 
     async def serve(self) -> None:
         """Until ``stop``."""
         await self._server.serve(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Take no further requests; those that are served may end."""
+        """Take no further requests; those that are served may end, and streams of events do."""
+        self._app.state.hub.close()
         self._server.should_exit = True
 
     def close(self) -> None:
