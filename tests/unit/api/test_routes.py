@@ -11,11 +11,16 @@ from tests.unit.api.permission_table import found, written
 from tidework.access.access import Everybody
 from tidework.access.caller import Permission
 from tidework.access.requires import requires
-from tidework.api.application import ROUTERS, create_api
+from tidework.api.application import AT_ROOT, ROUTERS, create_api
 from tidework.api.context import ApiContext
 from tidework.testing.memory.broker import MemoryBroker
 
-ROUTES = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+ROUTES = [
+    route
+    for router in (*ROUTERS, *AT_ROOT)
+    for route in router.routes
+    if isinstance(route, APIRoute)
+]
 CHECK = requires(Permission.VIEWER).__qualname__
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -148,3 +148,78 @@ class MetricsPage:
             self._registry = CollectorRegistry()
             self._registry.register(_Collector(self._numbers))
         return generate_latest(self._registry)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNumbers:
+    """One queue at one moment, for the exporter of the HTTP API.
+
+    jobs:        state -> number; counters: transition -> sum since the queue exists
+    oldest_wait: seconds; workers: living or stale -> number
+    replicas:    asked for and wanted by the autoscaler; empty where there is none
+    """
+
+    namespace: str
+    queue: str
+    jobs: Mapping[str, int]
+    inbox: int
+    oldest_wait: float
+    is_paused: bool
+    workers: Mapping[str, int]
+    replicas: Mapping[str, int]
+    counters: Mapping[str, int]
+
+
+class _QueuesCollector:
+    """Families of all queues; docs/metrics.md lists them."""
+
+    def __init__(self, queues: Sequence[QueueNumbers]) -> None:
+        self._queues = queues
+
+    def collect(self) -> Iterable[Metric]:
+        """Called by the registry, once."""
+        from prometheus_client.metrics_core import CounterMetricFamily
+
+        yield self._gauges("jobs", "Jobs by state", "state", lambda q: q.jobs)
+        yield self._gauges("workers", "Workers that were seen lately", "state", lambda q: q.workers)
+        yield self._gauges("replicas", "Of the autoscaler", "kind", lambda q: q.replicas)
+        yield self._gauge("inbox_documents", "Documents not validated yet", lambda q: q.inbox)
+        yield self._gauge("oldest_wait_seconds", "Wait of the oldest job", lambda q: q.oldest_wait)
+        yield self._gauge("paused", "1 while the queue is paused", lambda q: q.is_paused)
+        labels = ["namespace", "queue", "transition"]
+        sums = CounterMetricFamily(
+            "tidework_queue_transitions", "Transitions of jobs", labels=labels
+        )
+        for queue in self._queues:
+            for name, count in queue.counters.items():
+                sums.add_metric([queue.namespace, queue.queue, name], count)
+        yield sums
+
+    def _gauge(self, name: str, text: str, value: Callable[[QueueNumbers], float]) -> Metric:
+        from prometheus_client.metrics_core import GaugeMetricFamily
+
+        found = GaugeMetricFamily(f"tidework_queue_{name}", text, labels=["namespace", "queue"])
+        for queue in self._queues:
+            found.add_metric([queue.namespace, queue.queue], value(queue))
+        return found
+
+    def _gauges(
+        self, name: str, text: str, label: str, values: Callable[[QueueNumbers], Mapping[str, int]]
+    ) -> Metric:
+        from prometheus_client.metrics_core import GaugeMetricFamily
+
+        labels = ["namespace", "queue", label]
+        found = GaugeMetricFamily(f"tidework_queue_{name}", text, labels=labels)
+        for queue in self._queues:
+            for value, count in values(queue).items():
+                found.add_metric([queue.namespace, queue.queue, value], count)
+        return found
+
+
+def queues_page(queues: Sequence[QueueNumbers]) -> bytes:
+    """Queues in the text format that CONTENT_TYPE names."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry()
+    registry.register(_QueuesCollector(queues))
+    return generate_latest(registry)

@@ -29,6 +29,7 @@ from tidework.api.routes import (
     dead,
     events,
     jobs,
+    metrics,
     queues,
     scaling,
     stats,
@@ -49,6 +50,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     crontasks.router,
     events.router,
 )
+
+AT_ROOT: tuple[APIRouter, ...] = (metrics.router,)
+"""Where their clients expect them."""
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Problem, "description": "The request is refused", "content": {MEDIA_TYPE: {}}},
@@ -84,6 +88,8 @@ def create_api(context: ApiContext) -> FastAPI:
     install_problems(app)
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
+    for router in AT_ROOT:
+        app.include_router(router)
     if isinstance(context.access, Ways) and context.access.sign_in is not None:
         add_sign_in(app, context.access.sign_in)
     return app

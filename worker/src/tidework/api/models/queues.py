@@ -39,6 +39,7 @@ class QueueModel(BaseModel):
     )
     pause: PauseModel | None
     workers: int = Field(description="Workers that were seen within the last 30 s.")
+    stale_workers: int = Field(description="Workers that were not, for some minutes.")
     has_no_worker: bool = Field(description="Jobs could run, and no worker was seen.")
     scaling: ScaledModel | None = Field(
         description="The latest decision of the autoscaler; null where there is none."
@@ -52,13 +53,13 @@ async def read_queue(broker: Broker, queue: QueueName) -> QueueModel:
         broker.stats(queue), broker.workers(queue), broker.scaling(queue)
     )
     living = sum(not worker.is_stale for worker in workers)
-    return queue_model(queue, found, living, record)
+    return queue_model(queue, found, (living, len(workers) - living), record)
 
 
 def queue_model(
-    queue: QueueName, found: QueueStats, workers: int, record: ScalingRecord
+    queue: QueueName, found: QueueStats, workers: tuple[int, int], record: ScalingRecord
 ) -> QueueModel:
-    """The model of what was read. workers: those that live"""
+    """The model of what was read. workers: how many live, and how many are stale"""
     states = found.states
     pause = found.pause
     return QueueModel(
@@ -73,8 +74,9 @@ def queue_model(
         inbox=found.inbox,
         oldest_wait_seconds=found.oldest_age,
         pause=pause and PauseModel(since=pause.since, reason=pause.reason),
-        workers=workers,
-        has_no_worker=found.backlog > 0 and workers == 0,
+        workers=workers[0],
+        stale_workers=workers[1],
+        has_no_worker=found.backlog > 0 and workers[0] == 0,
         scaling=record.latest and scaled_model(record.latest),
         counters=dict(found.counters),
     )
