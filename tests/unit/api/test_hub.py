@@ -138,6 +138,37 @@ async def test_a_client_that_comes_back_gets_what_it_missed() -> None:
     await stays.leave()
 
 
+async def test_what_changed_while_nobody_listened_is_told_to_who_comes_back() -> None:
+    world = World()
+    elsewhere = await client(world, EMAILS)
+    goes = await client(world)
+    await goes.next()
+    await goes.leave()
+    world.ready = 2
+    await world.rounds(3, EMAILS)
+
+    back = await client(world, last_id=goes.last)
+
+    kind, data = await back.next()
+    assert (kind, State.model_validate_json(data).ready) == ("reset", 2)
+    await back.leave()
+    await elsewhere.leave()
+
+
+async def test_who_comes_during_trouble_is_told_of_it() -> None:
+    world = World()
+    first = await client(world)
+    await first.next()
+    world.error = BrokerUnavailableError("Redis cannot be reached")
+    await first.next()
+
+    second = await client(world)
+
+    assert [(await second.next())[0] for _ in range(2)] == ["state", "trouble"]
+    await second.leave()
+    await first.leave()
+
+
 @pytest.mark.parametrize("last_id", ["", "other-1", "nonsense", "1", "-"])
 async def test_a_client_of_another_server_starts_over(last_id: str) -> None:
     world = World()

@@ -19,7 +19,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from tidework.api.events.subjects import Subject, without_volatile
-from tidework.errors import BrokerError, TideworkError, TooManyListenersError
+from tidework.api.models.moments import moment_text
+from tidework.clock import Clock, SystemClock
+from tidework.errors import BrokerUnavailableError, TideworkError, TooManyListenersError
 from tidework.loop import Loop
 
 EVERY = timedelta(seconds=1)
@@ -47,8 +49,13 @@ class Event:
 
 @dataclass(slots=True)
 class _Watched:
-    """A subject that somebody listens to. comparable: its data without what changes by itself"""
+    """A subject that somebody listens to.
 
+    since:      number of the last event before it was watched; what came in between nobody saw
+    comparable: its data without what changes by itself
+    """
+
+    since: int = 0
     listeners: int = 0
     data: str = ""
     comparable: Any = None
@@ -107,8 +114,9 @@ class Listener:
 class Hub:
     """All listeners of one application. look: reads a subject"""
 
-    def __init__(self, look: Look, every: timedelta = EVERY) -> None:
+    def __init__(self, look: Look, every: timedelta = EVERY, clock: Clock | None = None) -> None:
         self._look = look
+        self._clock = clock or SystemClock()
         self._every = every
         self._life = secrets.token_hex(4)
         self._number = 0
@@ -154,7 +162,8 @@ class Hub:
         if subject not in self._watched:
             found = await self._look(subject)
             if subject not in self._watched:
-                _set(self._watched.setdefault(subject, _Watched()), found)
+                self._watched[subject] = watched = _Watched(self._number)
+                _set(watched, found)
         self._watched[subject].listeners += 1
 
     def _release(self, subjects: Iterable[Subject]) -> None:
@@ -187,12 +196,15 @@ class Hub:
             self.leave(listener)
 
     def _states(self, listener: Listener, kind: str) -> list[Event]:
-        return [
-            Event(self._number, "gone" if watched.is_gone else kind, subject, watched.data)
-            for subject, watched in (
-                (subject, self._watched[subject]) for subject in listener.subjects
-            )
-        ]
+        """How everything is that it listens to, and whether that can be known just now."""
+        found = []
+        for subject in listener.subjects:
+            watched = self._watched[subject]
+            state = "gone" if watched.is_gone else kind
+            found.append(Event(self._number, state, subject, watched.data))
+        if self._trouble:
+            found.append(Event(self._number, "trouble", None, self._trouble))
+        return found
 
     def _missed(self, listener: Listener, last_id: str | None) -> list[Event] | None:
         """What came since; None if that is not known any more."""
@@ -202,6 +214,8 @@ class Hub:
         last = int(number)
         oldest = self._kept[0].number if self._kept else self._number + 1
         if last > self._number or last + 1 < oldest:
+            return None
+        if any(self._watched[subject].since > last for subject in listener.subjects):
             return None
         return [
             event
@@ -222,7 +236,7 @@ class Hub:
         for subject in list(self._watched):
             try:
                 found = await self._look(subject)
-            except BrokerError as error:
+            except BrokerUnavailableError as error:
                 self._note_trouble(error)
                 return self._every
             except TideworkError as error:
@@ -251,10 +265,11 @@ class Hub:
         watched.data = json.dumps({"detail": str(error)})
         self._tell("gone", subject, watched.data)
 
-    def _note_trouble(self, error: BrokerError) -> None:
+    def _note_trouble(self, error: BrokerUnavailableError) -> None:
         if not self._trouble:
-            self._trouble = str(error)
-            self._tell("trouble", None, json.dumps({"detail": str(error)}))
+            since = moment_text(self._clock.now())
+            self._trouble = json.dumps({"detail": str(error), "since": since})
+            self._tell("trouble", None, self._trouble)
 
     def _tell(self, kind: str, subject: Subject | None, data: str) -> None:
         self._number += 1
