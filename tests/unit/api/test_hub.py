@@ -63,7 +63,7 @@ class Client:
 
     async def next(self) -> tuple[str, str]:
         event: Event = await anext(self._events)
-        self.last = self.hub.id_of(event)
+        self.last = self.hub.id_of(event) or self.last
         return event.kind, event.data
 
     async def leave(self) -> None:
@@ -153,6 +153,33 @@ async def test_what_changed_while_nobody_listened_is_told_to_who_comes_back() ->
     assert (kind, State.model_validate_json(data).ready) == ("reset", 2)
     await back.leave()
     await elsewhere.leave()
+
+
+async def test_who_is_cut_off_within_the_first_states_gets_them_all() -> None:
+    world = World()
+    stays = await client(world, QUEUES, EMAILS)
+    goes = await client(world, QUEUES, EMAILS)
+    assert ((await goes.next())[0], goes.last) == ("state", "")
+    await goes.leave()
+
+    back = await client(world, QUEUES, EMAILS, last_id=goes.last or None)
+
+    assert [(await back.next())[0] for _ in range(2)] == ["state", "state"]
+    assert back.last
+    await back.leave()
+    await stays.leave()
+
+
+async def test_a_stream_begins_while_redis_is_away() -> None:
+    world = World()
+    world.error = BrokerUnavailableError("Redis cannot be reached")
+    found = await client(world)
+    assert (await found.next())[0] == "trouble"
+
+    world.error = None
+
+    assert (await found.next())[0] == "change"
+    await found.leave()
 
 
 async def test_who_comes_during_trouble_is_told_of_it() -> None:

@@ -12,7 +12,7 @@ import json
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +26,10 @@ from tidework.loop import Loop
 
 EVERY = timedelta(seconds=1)
 MOST_LISTENERS = 1000
+MOST_SUBJECTS = 1000
+"""Different ones that are looked at each second."""
+LONGEST = timedelta(minutes=15)
+"""Then a stream ends: its client comes back, and is asked again who it is."""
 MOST_WAITING = 50
 """Events that one listener may be behind."""
 MOST_LOST = 1000
@@ -41,7 +45,7 @@ class Event:
     """kind: state (how the subject is now), change, reset (events were lost: how it is now),
     gone (it is not there any more), trouble and recovered (of Redis, with no subject)"""
 
-    number: int
+    number: int | None
     kind: str
     subject: Subject | None
     data: str
@@ -127,9 +131,12 @@ class Hub:
         self._loop: Loop | None = None
         self._running: asyncio.Task[None] | None = None
 
-    def id_of(self, event: Event) -> str:
-        """The id that a client names when it comes back: of this life of the process."""
-        return f"{self._life}-{event.number}"
+    def id_of(self, event: Event) -> str | None:
+        """The id that a client names when it comes back: of this life of the process.
+
+        Of several first states only the last one has it: who did not get that far starts over.
+        """
+        return None if event.number is None else f"{self._life}-{event.number}"
 
     async def join(self, subjects: Iterable[Subject]) -> Listener:
         """A new listener. Raises TooManyListenersError, and what a look at its subjects raises."""
@@ -160,10 +167,19 @@ class Hub:
     async def _watch(self, subject: Subject) -> None:
         """One more listens to it; the first one needs a look."""
         if subject not in self._watched:
-            found = await self._look(subject)
+            if len(self._watched) >= MOST_SUBJECTS:
+                raise TooManyListenersError(MOST_LISTENERS)
+            found, trouble = None, None
+            try:
+                found = await self._look(subject)
+            except BrokerUnavailableError as error:
+                trouble = error  # a browser comes back from a stream, and not from a refusal
             if subject not in self._watched:
                 self._watched[subject] = watched = _Watched(self._number)
-                _set(watched, found)
+                if found is not None:
+                    _set(watched, found)
+            if trouble is not None:
+                self._note_trouble(trouble)
         self._watched[subject].listeners += 1
 
     def _release(self, subjects: Iterable[Subject]) -> None:
@@ -183,6 +199,7 @@ class Hub:
 
         last_id: of the last event that it had before it came back
         """
+        over = asyncio.get_running_loop().call_later(LONGEST.total_seconds(), listener.end)
         try:
             found = self._missed(listener, last_id)
             if found is None:
@@ -193,18 +210,20 @@ class Hub:
                 for event in self._states(listener, "reset") if listener.catch_up() else news:
                     yield event
         finally:
+            over.cancel()
             self.leave(listener)
 
     def _states(self, listener: Listener, kind: str) -> list[Event]:
         """How everything is that it listens to, and whether that can be known just now."""
-        found = []
-        for subject in listener.subjects:
-            watched = self._watched[subject]
-            state = "gone" if watched.is_gone else kind
-            found.append(Event(self._number, state, subject, watched.data))
+        known = [(each, self._watched[each]) for each in listener.subjects]
+        found = [
+            Event(None, "gone" if watched.is_gone else kind, subject, watched.data)
+            for subject, watched in known
+            if watched.data
+        ]
         if self._trouble:
-            found.append(Event(self._number, "trouble", None, self._trouble))
-        return found
+            found.append(Event(None, "trouble", None, self._trouble))
+        return [*found[:-1], *(replace(event, number=self._number) for event in found[-1:])]
 
     def _missed(self, listener: Listener, last_id: str | None) -> list[Event] | None:
         """What came since; None if that is not known any more."""
@@ -212,7 +231,7 @@ class Hub:
         if life != self._life or not number.isdecimal():
             return None
         last = int(number)
-        oldest = self._kept[0].number if self._kept else self._number + 1
+        oldest = (self._kept[0].number or 0) if self._kept else self._number + 1
         if last > self._number or last + 1 < oldest:
             return None
         if any(self._watched[subject].since > last for subject in listener.subjects):
@@ -220,7 +239,8 @@ class Hub:
         return [
             event
             for event in self._kept
-            if event.number > last and (event.subject is None or event.subject in listener.subjects)
+            if (event.number or 0) > last
+            and (event.subject is None or event.subject in listener.subjects)
         ]
 
     def _start(self) -> None:
