@@ -38,12 +38,7 @@ TURNS = {
     ),
 }
 # (page, words of the line) -> why the line stays as it is
-_REWRITTEN = "part of two sections that are being rewritten"
-EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("docs/workers.md", "learns how they are mixed"): _REWRITTEN,
-    ("docs/workers.md", "past the hard timeout of any job on it"): _REWRITTEN,
-    ("docs/workers.md", "A loss is no attempt"): _REWRITTEN,
-}
+EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 FENCE = re.compile(r"^ *```")
 CODE = re.compile(r"(`+)[^`]+?\1")

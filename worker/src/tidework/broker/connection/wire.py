@@ -130,7 +130,6 @@ class _Wire(asyncio.Protocol):
         _abandon(self._connection)
 
     def data_received(self, data: bytes) -> None:
-        """Of asyncio.Protocol."""
         self._reader.feed(data if self._sieve is None else self._sieve.pass_on(data))
         try:
             while (reply := self._reader.gets()) is not _NOTHING_YET:
@@ -158,11 +157,9 @@ class _Wire(asyncio.Protocol):
             self._answer.set_exception(error)
 
     def eof_received(self) -> None:
-        """Of asyncio.Protocol."""
         self._fail(RedisConnectionError("connection closed by the server"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Of asyncio.Protocol."""
         self._fail(exc or RedisConnectionError("connection closed"))
         self._former.connection_lost(exc)  # redis-py waits for it when it closes
 
@@ -170,7 +167,7 @@ class _Wire(asyncio.Protocol):
         """Of asyncio.Protocol: a request is as long as it is, the transport keeps the rest."""
 
     def resume_writing(self) -> None:
-        """Of asyncio.Protocol."""
+        """Nothing to do: nobody waits for room."""
 
 
 def _abandon(connection: AbstractConnection) -> None:

@@ -84,7 +84,6 @@ class LoopPlaces:
 
     @property
     def busy(self) -> int:
-        """Of Places."""
         return min(self.count, self._jobs())
 
     def _jobs(self) -> int:
@@ -98,19 +97,16 @@ class LoopPlaces:
         return not link.blocked and not link.slow
 
     def idle(self) -> int:
-        """Of Places."""
         if not self._takes_jobs(self.slot.link):
             return 0
         return max(0, self.count - self._jobs() - self.solitary.turns.count())
 
     def running(self, source: JobSource) -> int:
-        """Of Places."""
         links = [*self.links(), *self.solitary.links]
         jobs = [job for link in links for job in link.jobs.values()]
         return min(self.count, sum(1 for job in jobs if job.source is source))
 
     def ahead(self) -> tuple[int, int]:
-        """Of Places."""
         if not self._takes_jobs(self.slot.link):
             return 0, 0
         most = min(self.count * self.times.ahead_per_slot(), 2 * max(MAX_AHEAD, self.count))
@@ -118,7 +114,6 @@ class LoopPlaces:
         return max(0, most - in_pipe - self.turns.count()), most
 
     def run(self) -> None:
-        """Of Places."""
         self.turns.look()
         self.solitary.turns.look()
         self.feed()
@@ -149,7 +144,6 @@ class LoopPlaces:
         return self.times.is_short(job.task)
 
     def on_reports(self, link: ChildLink) -> None:
-        """Of Places."""
         if link.worn:
             self._recycle(link)  # first: what comes back must not go into it again
             give_back(link.take_back())
@@ -180,7 +174,6 @@ class LoopPlaces:
             self.successor = successor
 
     def renew(self) -> None:
-        """Of Places."""
         self.recycle_idle()
 
     def recycle_idle(self) -> None:
@@ -189,11 +182,10 @@ class LoopPlaces:
             self._recycle(self.slot.link)
 
     def note_memory(self, free: float) -> None:
-        """Of Places."""
         self.solitary.note_memory(free)
 
     def take_out(self, slot: Slot) -> None:
-        """Of Places."""
+        """Nothing to do: nothing is kept here of slots that take jobs."""
 
     def take_over(self) -> ChildLink | None:
         """The successor is ready. Returns its predecessor, which gets no more jobs."""
@@ -205,7 +197,6 @@ class LoopPlaces:
         return former
 
     def forget(self, link: ChildLink) -> None:
-        """Of Places."""
         self.solitary.forget(link)
         if link in self.leaving:
             self.leaving.remove(link)
@@ -217,7 +208,6 @@ class LoopPlaces:
             self.take_over()
 
     def stop(self, link: ChildLink, job: HeldJob, stop_reason: StopReason) -> None:
-        """Of Places."""
         if stop_reason is StopReason.CANCELLED:
             self._stopping.cancel(link, job)
             return
@@ -229,7 +219,6 @@ class LoopPlaces:
         self._look_by(now + STOP_PATIENCE)
 
     def look(self, link: ChildLink, now: float) -> float | None:
-        """Of Places."""
         if not link.jobs:
             return None
         if any(_is_due(job, now) for job in link.jobs.values()) or self._is_silent(link, now):

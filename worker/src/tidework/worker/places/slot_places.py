@@ -58,21 +58,17 @@ class SlotPlaces:
 
     @property
     def busy(self) -> int:
-        """Of Places."""
         # Each link is looked at once: the loop may change it meanwhile.
         return sum(1 for slot in self._slots if (link := slot.link) is not None and link.jobs)
 
     def idle(self) -> int:
-        """Of Places."""
         return len(self._idle)
 
     def running(self, source: JobSource) -> int:
-        """Of Places."""
         links = [slot.link for slot in self._slots if slot.link is not None and slot.link.jobs]
         return sum(1 for link in links if link.first.source is source)
 
     def ahead(self) -> tuple[int, int]:
-        """Of Places."""
         per_slot = self.times.ahead_per_slot()
         if not per_slot:
             return 0, 0
@@ -86,7 +82,6 @@ class SlotPlaces:
         return max(0, most - in_pipes - self.turns.count()), most
 
     def run(self) -> None:
-        """Of Places."""
         self.turns.look()
         for slot in reversed(list(self._idle.values())):
             if not self._feed(slot):
@@ -96,7 +91,6 @@ class SlotPlaces:
                 self._feed_ahead(slot.link)
 
     def on_reports(self, link: ChildLink) -> None:
-        """Of Places."""
         if link.worn:
             give_back(link.take_back())
         slot = self._slots[link.slot]
@@ -111,29 +105,25 @@ class SlotPlaces:
             self._feed(slot)
 
     def take_out(self, slot: Slot) -> None:
-        """Of Places."""
         self._idle.pop(slot.index, None)
 
     def forget(self, link: ChildLink) -> None:
-        """Of Places."""
+        """Nothing to do: every child here has a slot."""
 
     def note_memory(self, free: float) -> None:
-        """Of Places."""
+        """Nothing to do: no child is started beside the slots."""
 
     def renew(self) -> None:
-        """Of Places."""
         for slot in self._slots:
             if slot.link is not None and slot.link.is_free:
                 self._lives.recycle(slot, slot.link)
 
     def recycle_idle(self) -> None:
-        """Of Places."""
         for slot in list(self._idle.values()):
             if slot.link is not None:
                 self._lives.recycle(slot, slot.link)
 
     def stop(self, link: ChildLink, job: HeldJob, stop_reason: StopReason) -> None:
-        """Of Places."""
         if stop_reason is StopReason.CANCELLED:
             self._stopping.cancel(link, job)
             return
@@ -141,7 +131,6 @@ class SlotPlaces:
         link.kill(stop_reason, job, self._clock.monotonic())
 
     def look(self, link: ChildLink, now: float) -> float | None:
-        """Of Places."""
         if not link.jobs:
             return None
         job = link.first

@@ -181,7 +181,6 @@ class SlotPool:
                 link.kill(stop_reason, link.first, now)
 
     def order(self, slot: Slot, *, solitary: bool = False) -> ChildLink | None:
-        """Of Lives."""
         return self._nursery.order(slot, solitary=solitary)
 
     def _on_answered(self, key: int) -> None:
@@ -190,19 +189,16 @@ class SlotPool:
             self.places.run()  # lost jobs may wait until another child can be ordered
 
     def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
-        """Of TemplateEvents."""
         self._links[key].on_start(pid, pidfd)
         self._on_answered(key)
 
     def on_child_refused(self, key: int, reason: str) -> None:
-        """Of TemplateEvents."""
         link = self._links[key]
         extra = {"event": "child_not_started", "slot": link.slot}
         logger.error("no new process: %s; it is tried again", reason, extra=extra)
         self._child_gone(link, None)
 
     def on_child_ended(self, pid: int, code: int | None) -> None:
-        """Of TemplateEvents."""
         link = next((link for link in self._links.values() if link.pid == pid), None)
         if link is not None:
             self._child_gone(link, code)
@@ -259,12 +255,10 @@ class SlotPool:
         asyncio.get_running_loop().call_later(pause, self._nursery.fill, slot)
 
     def retire_if_done(self, link: ChildLink) -> None:
-        """Of Lives."""
         if link.solitary and not link.jobs and link.killed_at is None and link.retired_at is None:
             self.retire(link)
 
     def retire(self, link: ChildLink) -> None:
-        """Of Lives."""
         now = self._clock.monotonic()
         self._take_out(link)
         link.retire(now)
@@ -279,7 +273,6 @@ class SlotPool:
         return slot
 
     def recycle(self, slot: Slot, link: ChildLink) -> bool:
-        """Of Lives."""
         reason = self._recycling.reason(link) if link.has_served else None
         if reason is None:
             return False
@@ -289,17 +282,14 @@ class SlotPool:
         return True
 
     def on_started(self, link: ChildLink, job: HeldJob) -> None:
-        """Of ChildEvents."""
         wait = min(PATIENCE, job.timeout) if len(link.jobs) > 1 else job.timeout
         self._timer.by((job.started_at or 0.0) + wait)
 
     def on_said(self, link: ChildLink, job: HeldJob) -> None:
-        """Of ChildEvents."""
         self.stopping.on_said(link, job)
         job.source.notes.note(job)
 
     def on_ended(self, link: ChildLink, job: HeldJob, ended: frames.Ended) -> None:
-        """Of ChildEvents."""
         outcome: Outcome | None = ended.outcome
         if job.stop_reason is not None and ended.outcome.kind is OutcomeKind.CANCELLED:
             how = how_it_ended(job, self._clock.monotonic())
@@ -314,7 +304,6 @@ class SlotPool:
             job.source.settle(job, outcome, ended.seconds)
 
     def on_missing(self, link: ChildLink, jobs: Sequence[HeldJob]) -> None:
-        """Of ChildEvents."""
         extra = {
             "event": "child_worn",
             "slot": link.slot,
@@ -325,7 +314,6 @@ class SlotPool:
         give_back(jobs)
 
     def on_reports(self, link: ChildLink) -> None:
-        """Of ChildEvents."""
         self.places.on_reports(link)
         if self.places.turns.first() is None:
             self.claims.offer()

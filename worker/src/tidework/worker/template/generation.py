@@ -59,7 +59,6 @@ class Generation:
         return not self.keys and not self.ordered
 
     def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
-        """As of TemplateLink."""
         sent = self.link.order_child(key, places, pipe, permits)
         if sent:
             self.ordered.add(key)
@@ -74,33 +73,27 @@ class Generation:
         return found
 
     def on_hello(self, hello: Hello) -> None:
-        """Of TemplateEvents."""
         self._events.on_hello(self, hello)
 
     def on_import_failed(self, reason: str) -> None:
-        """Of TemplateEvents."""
         self.failure = reason
 
     def on_child_started(self, key: int, pid: int, file: int, pidfd: int | None) -> None:
-        """Of TemplateEvents."""
         self.ordered.discard(key)
         self.keys[pid] = key
         self.files[pid] = file
         self._events.on_child_started(key, pid, pidfd)
 
     def on_child_refused(self, key: int, reason: str) -> None:
-        """Of TemplateEvents."""
         self.ordered.discard(key)
         self._events.on_child_refused(key, reason)
 
     def on_child_ended(self, pid: int, code: int | None) -> None:
-        """Of TemplateEvents."""
         if pid in self.keys:
             self._forget(pid)
         self._events.on_child_ended(self, pid, code)
 
     def on_template_ended(self, code: int | None) -> None:
-        """Of TemplateEvents."""
         self._events.on_template_ended(self, code)
 
     def _forget(self, pid: int) -> None:

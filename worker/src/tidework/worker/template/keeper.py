@@ -159,17 +159,14 @@ class TemplateKeeper:
         return [self._current, *coming, *self._leaving]
 
     def order_child(self, key: int, places: int, pipe: int, permits: int) -> bool:
-        """Of Orders."""
         return self._current.order_child(key, places, pipe, permits)
 
     def kill(self) -> None:
-        """Of Orders."""
         owing = [generation for generation in self._all() if generation.ordered]
         for generation in owing or [self._current]:
             generation.link.kill()
 
     def on_hello(self, generation: Generation, hello: Hello) -> None:
-        """Of GenerationEvents."""
         if generation not in (self._current, self._next) or self._closing:
             return
         self._backoff.reset()
@@ -231,23 +228,19 @@ class TemplateKeeper:
             )
 
     def on_child_started(self, key: int, pid: int, pidfd: int | None) -> None:
-        """Of GenerationEvents."""
         if self._pool is not None:
             self._pool.on_child_started(key, pid, pidfd)
 
     def on_child_refused(self, key: int, reason: str) -> None:
-        """Of GenerationEvents."""
         if self._pool is not None:
             self._pool.on_child_refused(key, reason)
 
     def on_child_ended(self, generation: Generation, pid: int, code: int | None) -> None:
-        """Of GenerationEvents."""
         if self._pool is not None:
             self._pool.on_child_ended(pid, code)
         self._end_if_empty(generation)
 
     def on_template_ended(self, generation: Generation, code: int | None) -> None:
-        """Of GenerationEvents."""
         children = generation.take_children()
         if self._pool is not None:
             self._pool.on_template_ended(children)
