@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "queue pause": "q",
     "queue resume": "q",
     "queue stats": "q",
+    "queue trend": "q",
     "worker drain": "w -q q",
     "worker get": "w -q q",
     "worker list": "-q q",
